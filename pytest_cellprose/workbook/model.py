@@ -1,0 +1,172 @@
+"""What a workbook is to this package: worksheets of cells that hold a value and, maybe, a formula.
+
+Produced by `pytest_cellprose.workbook.read` from an ``.xlsx`` file and by each encoding's decoder from its
+text, so that whatever works on one works on the other. Words follow ECMA-376 part 1, chapter 18.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import BinaryIO, Literal, NamedTuple, TypeAlias
+
+from pytest_cellprose.workbook.refs import CellAddress, Range
+
+
+class ErrorValue(str):
+    """An error as the file stores it, ``#DIV/0!``; a `str` of its own type, so that text is not mistaken for it."""
+
+    __slots__ = ()
+
+
+Value: TypeAlias = "int | float | bool | str | ErrorValue | None"
+"""Dates are numbers here (a serial under a date `Cell.number_format`); None is "no stored value"."""
+
+
+class Formula:
+    """One cell's formula. `text` is what ``<f>`` stores, without the leading ``=``.
+
+    A cell of a shared formula carries its own text, translated from the group's first cell; readers may
+    work it out only when it is asked for.
+    """
+
+    __slots__ = ("_text", "kind", "ref")
+
+    def __init__(
+        self, text: str, kind: Literal["normal", "array", "dataTable"] = "normal", ref: Range | None = None
+    ) -> None:
+        self._text = text
+        self.kind = kind
+        """``array`` for array and dynamic-array formulas, ``dataTable`` for what-if tables."""
+        self.ref = ref
+        """The cells that an array formula or data table fills; None for a normal formula."""
+
+    @property
+    def text(self) -> str:
+        return self._text
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Formula):
+            return NotImplemented
+        return (self.text, self.kind, self.ref) == (other.text, other.kind, other.ref)
+
+    def __hash__(self) -> int:
+        return hash((self.text, self.kind, self.ref))
+
+    def __repr__(self) -> str:
+        return f"Formula({self.text!r}, {self.kind!r}, {self.ref!r})"
+
+
+class Cell(NamedTuple):
+    """A cell that has a value or a formula. Style-only cells are not kept."""
+
+    value: Value
+    """The stored (cached) value. None with a formula: the file stores no result. ``""`` with a formula: the
+    result is the empty string."""
+    formula: Formula | None = None
+    number_format: str = "General"
+
+
+class Table(NamedTuple):
+    """A worksheet table (ListObject)."""
+
+    name: str
+    ref: Range
+    columns: tuple[str, ...]
+    header_rows: int = 1
+    totals_rows: int = 0
+
+
+class DefinedName(NamedTuple):
+    name: str
+    text: str
+    """What it refers to, without a leading ``=``."""
+    sheet: str | None = None
+    """The worksheet it is scoped to; None for the whole workbook."""
+    hidden: bool = False
+
+
+class Comment(NamedTuple):
+    row: int
+    column: int
+    text: str
+
+
+@dataclass(slots=True)
+class Worksheet:
+    """One sheet, in the order of the workbook's tabs."""
+
+    name: str
+    state: Literal["visible", "hidden", "veryHidden"] = "visible"
+    kind: Literal["worksheet", "chartsheet", "dialogsheet", "macrosheet"] = "worksheet"
+    rows: dict[int, dict[int, Cell]] = field(default_factory=dict)
+    """row -> column -> cell, both ascending; rows without cells are absent."""
+    merged: tuple[Range, ...] = ()
+    hidden_rows: tuple[tuple[int, int], ...] = ()
+    """Spans of rows, first and last included, ascending and disjoint."""
+    hidden_columns: tuple[tuple[int, int], ...] = ()
+    tables: tuple[Table, ...] = ()
+    comments: tuple[Comment, ...] = ()
+    data_validations: tuple[Range, ...] = ()
+
+    def cell(self, row: int, column: int) -> Cell | None:
+        found = self.rows.get(row)
+        return None if found is None else found.get(column)
+
+    def cells(self) -> Iterator[tuple[int, int, Cell]]:
+        """``(row, column, cell)``, row-major."""
+        for row, columns in self.rows.items():
+            for column, cell in columns.items():
+                yield row, column, cell
+
+    @property
+    def extent(self) -> Range | None:
+        """The smallest rectangle from A1 that holds every cell; None for an empty worksheet.
+
+        It starts at A1 because truths and answers are clipped to it, and a blank cell above or left of the
+        first value can be referred to like any other.
+        """
+        if not self.rows:
+            return None
+        return Range(1, 1, max(self.rows), max(max(columns) for columns in self.rows.values()))
+
+
+@dataclass(slots=True)
+class Workbook:
+    """A workbook, read once: values and formulas together."""
+
+    worksheets: tuple[Worksheet, ...]
+    defined_names: tuple[DefinedName, ...] = ()
+    external_links: tuple[str, ...] = ()
+    """File names behind ``[1]``, ``[2]``, … in formulas, in that order."""
+    date1904: bool = False
+    source: Path | bytes | None = None
+    """Where it was read from; None when it was decoded from a text."""
+    sha256: str = ""
+    """Of the file's bytes, lower-case hex; empty when decoded from a text."""
+
+    @classmethod
+    def read(cls, path: str | PathLike[str] | bytes | BinaryIO) -> Workbook:
+        """Read an ``.xlsx`` or ``.xlsm``; raises `WorkbookError` naming the file and what is wrong with it."""
+        from pytest_cellprose.workbook.read import read_workbook
+
+        return read_workbook(path)
+
+    @property
+    def sheets_by_name(self) -> Mapping[str, Worksheet]:
+        """Worksheets under their case-folded names: Excel compares them that way."""
+        return {sheet.name.casefold(): sheet for sheet in self.worksheets}
+
+    def sheet(self, name: str) -> Worksheet | None:
+        """The worksheet of that name, compared as Excel does, without regard to case."""
+        return self.sheets_by_name.get(name.casefold())
+
+    def cell(self, address: CellAddress) -> Cell | None:
+        sheet = self.sheet(address.sheet)
+        return None if sheet is None else sheet.cell(address.row, address.column)
+
+
+class WorkbookError(ValueError):
+    """A file that cannot be read as a workbook. The message is one line: the file's name and the reason."""
