@@ -1,0 +1,20 @@
+"""Shared by the plugin's own tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of public files that are not in this repository (see docs); the test is skipped without it."""
+    named = os.environ.get("CELLPROSE_SHARED_DATA")
+    folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("the public test files are not here: set CELLPROSE_SHARED_DATA to their folder")
+    return folder
