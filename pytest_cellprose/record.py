@@ -1,0 +1,147 @@
+"""What is stored of one call: the record, one JSON line in the run's store (DESIGN section 10).
+
+Everything that a report says is worked out from records and the run's manifest, so a record holds plain JSON
+types only and is complete in itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+RECORD_SCHEMA = 1
+
+SetName: TypeAlias = Literal["development", "heldout"]
+
+FAILURES = (
+    "truncated",
+    "refused",
+    "no_answer",
+    "context_exceeded",
+    "cache_leak",
+    "turn_limit",
+    "budget_exceeded",
+    "api_error",
+)
+"""The model's: every question scores 0, tokens count (protocol section 5.6)."""
+
+
+class Frozen(BaseModel):
+    """A value object that is written to JSON under its field names."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+
+
+class CellId(Frozen):
+    """One cell of the benchmark; ordered and compared by its four coordinates."""
+
+    model: str
+    encoding: str
+    workbook: str
+    repeat: int
+    """1-based."""
+
+    def __str__(self) -> str:
+        """The id in brackets of a pytest node id: ``haiku55-cellprose_lean_gfm-budget-rep1``."""
+        return f"{self.model}-{self.encoding}-{self.workbook}-rep{self.repeat}"
+
+
+class Git(Frozen):
+    """The benchmark repository's state before the run wrote anything."""
+
+    commit: str | None = None
+    """40 hex digits; None outside a repository."""
+    dirty: bool | None = None
+    """Untracked files count; None outside a repository."""
+
+
+class ModelUsed(Frozen):
+    requested: str
+    """The exact model id that was sent."""
+    returned: str | None = None
+    """The model id that came back."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """max_tokens, effort and whatever else was sent explicitly."""
+
+
+class Prices(Frozen):
+    """US dollars per million tokens, as decimal strings so that nothing is rounded."""
+
+    input: str
+    output: str
+    cache_read: str | None = None
+    """Only for `Record.cost_as_billed_nanousd`."""
+    above: int | None = None
+    """A request whose prompt has more tokens than this is priced, whole, at the two rates below."""
+    input_above: str | None = None
+    output_above: str | None = None
+    nominal: bool = False
+    """Not a real price: the offline reader costs nothing, and borrows another model's prices."""
+
+
+class Usage(Frozen):
+    """Tokens of one call. None: not reported."""
+
+    input: int | None = None
+    """All input tokens, cached ones included."""
+    cached: int | None = None
+    output: int | None = None
+    """All output tokens, reasoning included."""
+    reasoning: int | None = None
+    raw: Any = None
+    """The provider's own usage object, verbatim."""
+
+
+class CountedTokens(Frozen):
+    counter: str
+    """Which tokenizer counted, with its version: ``toktok-rs 0.3.0 o200k_base``."""
+    n: int
+    """System prompt and prompt together."""
+
+
+class Outcome(Frozen):
+    """``scored``: an answer was scored. ``failure``: the model's, scores 0. ``fault``: the path's or ours, no score."""
+
+    status: Literal["scored", "failure", "fault"]
+    kind: str | None = None
+    """Which failure or fault (DESIGN section 5); None when scored."""
+    detail: str | None = None
+    """One line for a reader: sub-kind, status code, what happened."""
+
+
+class Record(Frozen):
+    """One call of one cell."""
+
+    schema_: int = Field(default=RECORD_SCHEMA, alias="schema")
+    run: str
+    git: Git
+    cell: CellId
+    set: SetName
+    encoding_version: str
+    inputs_id: str
+    """Hash of the exact request."""
+    prompt_sha256: str
+    model: ModelUsed
+    prices: Prices
+    usage: Usage
+    turns: list[Usage] | None = None
+    """Agents only: usage of every turn."""
+    counted_tokens: CountedTokens | None = None
+    cost_nanousd: int | None = None
+    """At list price, all input uncached; None when no tokens were reported."""
+    cost_as_billed_nanousd: int | None = None
+    started: str
+    """UTC, ISO 8601."""
+    seconds: float
+    attempts: int = 1
+    outcome: Outcome
+    answers: dict[str, Any] | None = None
+    """The answer object found in the reply, keys as the model wrote them; None if there is none."""
+    kinds: dict[str, str] = Field(default_factory=dict)
+    """Question id -> question kind, of every question that was asked."""
+    scores: dict[str, float] | None = None
+    """Question id -> score in [0, 1]; None for a fault."""
+    accuracy: float | None = None
+    """Mean of the scores; None for a fault."""
+    reply: str | None = None

@@ -1,0 +1,107 @@
+"""A run's manifest: what was planned, from which commit and inputs, and how the run was started.
+
+Small and committed (``results/runs/<run id>.json``); with the records it is all that a report needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, TypeAlias
+
+from pydantic import Field
+
+from pytest_cellprose.record import CellId, Frozen, Git, SetName
+
+MANIFEST_SCHEMA = 1
+
+Mode: TypeAlias = Literal["development", "live", "final"]
+
+
+class WorkbookEntry(Frozen):
+    """A workbook of the plan."""
+
+    name: str
+    set: SetName
+    workbook_sha256: str
+    questions_sha256: str
+    """Of the question file's bytes."""
+    questions: int
+    """How many are asked."""
+
+
+class PlannedOut(Frozen):
+    """A pair that cannot be, left out of the matrix."""
+
+    model: str
+    encoding: str
+    reason: str
+
+
+class Matrix(Frozen):
+    """The planned cells: every model × encoding × workbook × repeat but the pairs planned out."""
+
+    models: list[str]
+    encodings: list[str]
+    workbooks: list[WorkbookEntry]
+    repeats: int
+    none_once: bool = False
+    """The control ``none`` runs in the first repeat only (protocol section 9)."""
+    planned_out: list[PlannedOut] = Field(default_factory=list)
+    skipped_models: dict[str, str] = Field(default_factory=dict)
+    """Models in the plan whose cells do not run in this mode, with the reason."""
+
+    def cells(self) -> Iterator[CellId]:
+        """In the order of the run: repeat, workbook, model, encoding (protocol section 5.3)."""
+        impossible = {(out.model, out.encoding) for out in self.planned_out}
+        for repeat in range(1, self.repeats + 1):
+            for workbook in self.workbooks:
+                for model in self.models:
+                    for encoding in self.encodings:
+                        if (model, encoding) in impossible:
+                            continue
+                        if self.none_once and encoding == "none" and repeat > 1:
+                            continue
+                        yield CellId(model=model, encoding=encoding, workbook=workbook.name, repeat=repeat)
+
+
+class ModelEntry(Frozen):
+    """A model of the plan, as the registry had it."""
+
+    alias: str
+    model_id: str
+    vendor: str
+    tier: str | None = None
+    status: str
+    """``proposed``, ``parked``, ``apart`` (reported in a table of its own), ``offline`` or ``other``."""
+    prices_checked: str | None = None
+    note: str | None = None
+    """Said wherever the model's numbers are shown."""
+
+
+class Manifest(Frozen):
+    schema_: int = Field(default=MANIFEST_SCHEMA, alias="schema")
+    run: str
+    mode: Mode
+    started: str
+    finished: str | None = None
+    """UTC, ISO 8601; None while it runs, and for good if it was killed."""
+    invocation: list[str]
+    """The command line's arguments."""
+    git: Git
+    versions: dict[str, str]
+    """Python, this package, and every library whose output is measured."""
+    challenger: str
+    """The encoding whose ratio is taken against every other but ``none``."""
+    matrix: Matrix
+    models: list[ModelEntry]
+    encoding_versions: dict[str, str]
+    deviations: list[str] = Field(default_factory=list)
+    """Departures from the protocol that were known when the run started."""
+    publishable: bool = False
+    """Whether the plan could be published; the report takes it back if cells were not measured."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """Other settings, for the record: subset, seed, spend caps, …"""
+    split_sha256: dict[str, str] = Field(default_factory=dict)
+    """Split file, relative to the root -> SHA-256."""
+    not_here: list[str] = Field(default_factory=list)
+    """Question files whose workbook was found in no cells folder."""
