@@ -12,6 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, TypeAlias
 
+from pytest_cellprose.workbook.formulas import pattern, translate
 from pytest_cellprose.workbook.refs import CellAddress, Range
 
 
@@ -47,6 +48,10 @@ class Formula:
     def text(self) -> str:
         return self._text
 
+    def pattern(self, row: int, column: int) -> str:
+        """`pytest_cellprose.workbook.formulas.pattern` of the text, for the cell in which the formula stands."""
+        return pattern(self.text, row, column)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Formula):
             return NotImplemented
@@ -57,6 +62,47 @@ class Formula:
 
     def __repr__(self) -> str:
         return f"Formula({self.text!r}, {self.kind!r}, {self.ref!r})"
+
+
+class SharedGroup:
+    """A shared formula: the text, and the cell that carries it in the file (ECMA-376 part 1, §18.3.1.40)."""
+
+    __slots__ = ("_pattern", "column", "row", "text")
+
+    def __init__(self, text: str, row: int, column: int) -> None:
+        self.text = text
+        self.row = row
+        self.column = column
+        self._pattern: str | None = None
+
+    @property
+    def pattern(self) -> str:
+        """The pattern of every cell of the group: it is scanned once, not once a cell."""
+        if self._pattern is None:
+            self._pattern = pattern(self.text, self.row, self.column)
+        return self._pattern
+
+
+class SharedFormula(Formula):
+    """A cell's part of a shared formula; its text is worked out when it is asked for."""
+
+    __slots__ = ("column", "group", "row")
+
+    def __init__(self, group: SharedGroup, row: int, column: int) -> None:
+        self.group = group
+        self.row = row
+        self.column = column
+        self.kind = "normal"
+        self.ref = None
+
+    @property
+    def text(self) -> str:
+        return translate(self.group.text, self.row - self.group.row, self.column - self.group.column)
+
+    def pattern(self, row: int, column: int) -> str:
+        return (
+            self.group.pattern if (row, column) == (self.row, self.column) else super().pattern(row, column)
+        )
 
 
 class Cell(NamedTuple):
