@@ -1,1 +1,20 @@
+"""The statistics of a report, usable on their own: every function is pure and takes plain numbers."""
 
+from __future__ import annotations
+
+from pytest_cellprose.stats.intervals import PairedBootstrap, WorkbookMean, jeffreys, paired_bootstrap
+from pytest_cellprose.stats.paired import holm, mcnemar
+from pytest_cellprose.stats.verdicts import Comparison, Verdict, compare, judge
+
+__all__ = [
+    "Comparison",
+    "PairedBootstrap",
+    "Verdict",
+    "WorkbookMean",
+    "compare",
+    "holm",
+    "jeffreys",
+    "judge",
+    "mcnemar",
+    "paired_bootstrap",
+]

@@ -1,0 +1,126 @@
+"""The rules of a verdict, each by the smallest case in which it decides."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_cellprose.stats import Comparison, WorkbookMean, compare
+
+Side = dict[str, WorkbookMean]
+
+
+def side(costs: list[float | None], accuracies: list[float]) -> Side:
+    pairs = zip(costs, accuracies, strict=True)
+    return {f"w{i:02}": WorkbookMean(cost, accuracy) for i, (cost, accuracy) in enumerate(pairs)}
+
+
+def flat(cost: float, accuracy: float, workbooks: int = 12) -> Side:
+    return side([cost] * workbooks, [accuracy] * workbooks)
+
+
+def verdict(
+    challenger: Side, baseline: Side, csv: Side | None, planned: int | None = None
+) -> tuple[str, str]:
+    comparison: Comparison = compare(challenger, baseline, csv, planned or len(baseline))
+    return comparison.verdict
+
+
+def test_cheaper_and_as_right_is_a_win() -> None:
+    challenger = side([120, 300, 90, 450, 210, 160], [1, 0.8, 1, 0.6, 0.9, 1])
+    baseline = side([260, 520, 150, 900, 400, 310], [1, 0.7, 1, 0.6, 0.8, 1])
+    word, reason = verdict(challenger, baseline, baseline)
+    assert word == "win"
+    assert "below 1" in reason
+    assert "6 workbooks" in reason
+
+
+def test_an_interval_around_1_is_no_difference() -> None:
+    challenger = side([100, 200, 300, 150], [0.5, 0.75, 0.25, 1])
+    baseline = side([110, 180, 320, 140], [0.5, 1, 0.25, 0.75])
+    word, reason = verdict(challenger, baseline, baseline)
+    assert word == "no difference"
+    assert "includes 1" in reason
+
+
+def test_dearer_is_a_loss_with_or_without_csv() -> None:
+    assert verdict(flat(2, 1), flat(1, 1), None) == ("loss", "the whole interval is above 1")
+    assert verdict(flat(2, 1), flat(1, 1), flat(1, 1))[0] == "loss"
+
+
+def test_exactly_the_same_is_no_difference() -> None:
+    assert verdict(flat(0.1, 0.7), flat(0.1, 0.7), flat(0.1, 0.7))[0] == "no difference"
+    # 0.1 / 0.3 and 0.2 / 0.6 differ in the last bit; that decides nothing.
+    assert verdict(flat(0.1, 0.3), flat(0.2, 0.6), flat(0.1, 0.3))[0] == "no difference"
+
+
+@pytest.mark.parametrize(
+    ("csv_accuracy", "word"),
+    [(0.90, "win"), (0.91, "win"), (0.9100001, "no difference"), (0.95, "no difference")],
+)
+def test_a_win_may_cost_one_point_of_accuracy_against_csv(csv_accuracy: float, word: str) -> None:
+    found, reason = verdict(flat(1, 0.9), flat(5, 0.9), flat(3, csv_accuracy))
+    assert found == word
+    assert (word == "win") == ("below csv" not in reason)
+
+
+def test_no_win_without_csv() -> None:
+    word, reason = verdict(flat(1, 0.9), flat(5, 0.9), None)
+    assert word == "no difference"
+    assert "without csv" in reason
+
+
+def test_a_challenger_with_nothing_right_loses_whatever_the_interval() -> None:
+    challenger = side([100, 200, 300, 150, 120, 80], [0] * 6)
+    baseline = side([200, 300, 500, 250, 210, 130], [0.5, 0, 0, 0, 0, 0])
+    comparison = compare(challenger, baseline, baseline, 6)
+    assert comparison.numbers is not None
+    assert comparison.numbers.interval is not None
+    assert comparison.numbers.interval[0] == 0
+    assert comparison.verdict.word == "loss"
+    assert "nothing right" in comparison.verdict.reason
+
+
+def test_a_baseline_with_nothing_right_loses() -> None:
+    right, wrong = flat(3, 0.5), flat(1, 0)
+    assert verdict(right, wrong, wrong)[0] == "win"
+    assert verdict(right, wrong, None)[0] == "no difference"
+
+
+def test_nothing_right_on_either_side_is_no_difference() -> None:
+    word, reason = verdict(flat(1, 0), flat(9, 0), flat(1, 0))
+    assert word == "no difference"
+    assert "neither" in reason
+
+
+def test_one_workbook_decides_nothing() -> None:
+    comparison = compare(flat(1, 1, 1), flat(9, 1, 1), flat(9, 1, 1), 1)
+    assert comparison.verdict == ("no difference", "one workbook")
+    assert comparison.numbers is not None
+    assert comparison.numbers.interval is None
+
+
+@pytest.mark.parametrize(("workbooks", "said"), [(2, True), (9, True), (10, False)])
+def test_below_ten_workbooks_the_verdict_carries_the_number(workbooks: int, said: bool) -> None:
+    sides = flat(1, 1, workbooks), flat(2, 1, workbooks)
+    assert (f"{workbooks} workbooks only" in verdict(*sides, sides[1])[1]) == said
+
+
+def test_an_incomplete_pair_is_compared_on_what_both_completed_and_says_so() -> None:
+    challenger = flat(1, 1)
+    del challenger["w00"]
+    comparison = compare(challenger, flat(2, 1), flat(2, 1), 12)
+    assert comparison.numbers is not None
+    assert comparison.numbers.workbooks == 11
+    assert "incomplete: 11 of 12 workbooks" in comparison.verdict.reason
+
+
+def test_no_common_workbook() -> None:
+    comparison = compare({}, flat(2, 1), flat(2, 1), 12)
+    assert comparison.numbers is None
+    assert comparison.verdict.word == "no difference"
+
+
+def test_unknown_costs_decide_nothing() -> None:
+    word, reason = verdict(side([None, 1], [1, 1]), side([9, 9], [1, 1]), side([9, 9], [1, 1]))
+    assert word == "no difference"
+    assert "tokens" in reason
