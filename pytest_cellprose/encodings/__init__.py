@@ -1,1 +1,34 @@
+"""The encodings under test, in the order in which reports and plans list them."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pytest_cellprose.encodings.base import Encoding
+from pytest_cellprose.encodings.csv import CSV
+from pytest_cellprose.encodings.markdown import MARKDOWN
+from pytest_cellprose.encodings.markitdown import MARKITDOWN
+from pytest_cellprose.encodings.none import NONE
+
+BUILTIN: tuple[Encoding, ...] = (
+    MARKITDOWN,
+    CSV,
+    MARKDOWN,
+    NONE,
+)
+
+
+def builtin_encodings() -> tuple[Encoding, ...]:
+    """The encodings that this package brings."""
+    return BUILTIN
+
+
+def find_encoding(name: str, known: Iterable[Encoding] = BUILTIN) -> Encoding:
+    """The encoding of that name among `known`; raises `LookupError` listing the names there are."""
+    encodings = tuple(known)
+    for encoding in encodings:
+        if encoding.name == name:
+            return encoding
+    raise LookupError(
+        f"no encoding is named {name!r}: known are {', '.join(each.name for each in encodings)}"
+    )
