@@ -1,0 +1,80 @@
+"""What calling a model means here: one request, one reply, and two ways of going wrong (DESIGN section 5).
+
+A provider is made once per process and vendor, on first use. It decides between reply, failure and fault by
+exception type and status, never by message text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from pytest_cellprose.encodings.base import Encoding
+from pytest_cellprose.questions.schema import Asked
+from pytest_cellprose.record import FAILURES, Usage
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call. What goes over the wire is `model_id`, `system`, `prompt`, `max_tokens` and `settings`."""
+
+    model_id: str
+    system: str
+    prompt: str
+    max_tokens: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Explicit settings beside max_tokens, such as ``effort``."""
+    encoding: Encoding | None = None
+    """How the workbook block was written. For the offline reader; never sent."""
+    asked: Sequence[Asked] = ()
+    """The questions without their truths. For the offline reader; never sent."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A call that ended as the protocol of its vendor says a call ends."""
+
+    text: str
+    returned_model: str | None = None
+    """The model id that the provider says answered."""
+    usage: Usage = field(default_factory=Usage)
+    attempts: int = 1
+    """How often the request was sent, retries included."""
+
+
+class ModelFailure(Exception):
+    """The model's failure: scores 0 on every question, keeps its tokens, is never retried.
+
+    `kind` is one of `pytest_cellprose.record.FAILURES`.
+    """
+
+    def __init__(self, kind: str, detail: str, reply: Reply | None = None, attempts: int = 1) -> None:
+        if kind not in FAILURES:
+            raise ValueError(f"{kind!r} is no kind of failure: known are {', '.join(FAILURES)}")
+        super().__init__(f"{kind}: {detail}")
+        self.kind = kind
+        self.detail = detail
+        self.reply = reply
+        """What there was of a reply: partial text, the usage that was reported."""
+        self.attempts = reply.attempts if reply is not None else attempts
+
+
+class PathFault(Exception):
+    """The path to the model failed: no score. In final mode it counts as the failure ``api_error``."""
+
+    def __init__(self, kind: str, detail: str, reply: Reply | None = None, attempts: int = 1) -> None:
+        super().__init__(f"{kind}: {detail}")
+        self.kind = kind
+        """``transport``, ``time_out``, ``authentication``, …"""
+        self.detail = detail
+        self.reply = reply
+        self.attempts = reply.attempts if reply is not None else attempts
+
+
+class Provider(Protocol):
+    """Calls the models of one vendor."""
+
+    def call(self, request: Request) -> Reply:
+        """Raises `ModelFailure` or `PathFault`; anything else is a bug and ends the test with its traceback."""
+        ...
