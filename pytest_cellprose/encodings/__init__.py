@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pytest_cellprose.encodings.address_list import ADDRESS_LIST
 from pytest_cellprose.encodings.base import Encoding
+from pytest_cellprose.encodings.cellprose import CELLPROSE_LEAN_GFM, CELLPROSE_VALUES
 from pytest_cellprose.encodings.csv import CSV
 from pytest_cellprose.encodings.markdown import MARKDOWN
 from pytest_cellprose.encodings.markitdown import MARKITDOWN
 from pytest_cellprose.encodings.none import NONE
+from pytest_cellprose.encodings.toon import TOON
 
 BUILTIN: tuple[Encoding, ...] = (
+    CELLPROSE_LEAN_GFM,
     MARKITDOWN,
     CSV,
     MARKDOWN,
+    TOON,
     NONE,
+    CELLPROSE_VALUES,
+    ADDRESS_LIST,
 )
 
 
@@ -29,6 +36,4 @@ def find_encoding(name: str, known: Iterable[Encoding] = BUILTIN) -> Encoding:
     for encoding in encodings:
         if encoding.name == name:
             return encoding
-    raise LookupError(
-        f"no encoding is named {name!r}: known are {', '.join(each.name for each in encodings)}"
-    )
+    raise LookupError(f"no encoding is named {name!r}: known are {', '.join(each.name for each in encodings)}")

@@ -25,7 +25,7 @@ def escape_pipes(text: str) -> str:
 
 
 def escape_cell(text: str) -> str:
-    """Escape a text that is written with no blanks around it: its last backslash would reach the next pipe."""
+    """Escape a text that stands between bare pipes: its last backslash would reach the next one."""
     text = escape_pipes(text)
     return _LAST.sub(lambda match: match[0] * 2, text) if text.endswith("\\") else text
 

@@ -48,9 +48,7 @@ def encode(workbook: Workbook) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # The extension is given because an .xlsm is converted like an .xlsx, and bytes have no name.
-            result = MarkItDown(enable_plugins=False).convert(
-                BytesIO(data), stream_info=StreamInfo(extension=".xlsx")
-            )
+            result = MarkItDown(enable_plugins=False).convert(BytesIO(data), stream_info=StreamInfo(extension=".xlsx"))
     except Exception as error:  # whatever a library of four may raise on a damaged file
         reason = (str(error).strip() or type(error).__name__).splitlines()[-1].strip(" -")
         raise WorkbookError(f"{name}: MarkItDown cannot convert it: {reason}") from error

@@ -58,6 +58,9 @@ def put(worksheet: Worksheet, row: int, column: int, cell: Cell) -> None:
     worksheet.rows.setdefault(row, {})[column] = cell
 
 
+_LINE_ENDS = re.compile("[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
+
+
 def sheet_heading(name: str) -> str:
     """``## name`` on one line, whatever the name holds."""
-    return "## " + " ".join(name.split())
+    return "## " + _LINE_ENDS.sub(" ", name)

@@ -57,9 +57,7 @@ def date_kind(number_format: str) -> DateKind | None:
     return "time" if clock else None
 
 
-def serial_text(
-    serial: float, number_format: str, date1904: bool = False, *, exact: bool = False
-) -> str | None:
+def serial_text(serial: float, number_format: str, date1904: bool = False, *, exact: bool = False) -> str | None:
     """The date or time that a serial number reads as, in ISO form; None if `number_format` shows neither.
 
     A date is ``2024-01-31``, a date with time ``2024-01-31 13:45``, a time ``13:45``, an elapsed time

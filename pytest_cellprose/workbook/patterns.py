@@ -51,9 +51,7 @@ class Pattern(NamedTuple):
 
 def is_block(formula: Formula) -> bool:
     """Whether one formula fills a range of several cells: array formulas, spills and data tables."""
-    return formula.kind == "dataTable" or (
-        formula.kind == "array" and formula.ref is not None and formula.ref.size > 1
-    )
+    return formula.kind == "dataTable" or (formula.kind == "array" and formula.ref is not None and formula.ref.size > 1)
 
 
 def worksheet_patterns(worksheet: Worksheet) -> tuple[Pattern, ...]:

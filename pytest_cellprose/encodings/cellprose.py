@@ -1,0 +1,376 @@
+"""`cellprose_lean_gfm`: a table per worksheet with its addresses, then one line per formula pattern.
+
+`docs/FORMAT.md` specifies it, section by section; the functions here follow that order. `cellprose_values`
+is the same without formulas.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from functools import partial
+
+from pytest_cellprose.encodings.base import Encoding, Kept
+from pytest_cellprose.encodings.cellprose_decoder import decode
+from pytest_cellprose.encodings.gfm import escape_cell, one_line
+from pytest_cellprose.encodings.values import ERROR, sheet_heading
+from pytest_cellprose.workbook.formulas import display, tokens
+from pytest_cellprose.workbook.model import Cell, DefinedName, ErrorValue, Workbook, Worksheet
+from pytest_cellprose.workbook.number_formats import serial_from_text, serial_text
+from pytest_cellprose.workbook.patterns import Pattern, cover, spilled_cells, worksheet_patterns
+from pytest_cellprose.workbook.refs import Range, cell_name, column_letters, quote_sheet
+
+ADDRESSES_LEGEND = "Column letters and row numbers give cell addresses."
+FORMULAS_LEGEND = " Below each table, 'C3:F9 =f' means f is C3's formula, filled over the range."
+MARKS = (" (hidden)", " (empty)", " (chartsheet)", " (dialogsheet)", " (macrosheet)", " (visible)")
+
+TEXT_COLUMN_FROM = 4
+"""So many apostrophes in a column cost more than naming the column once."""
+MOST_HIDDEN = 30
+MOST_MERGED = 40
+LONGEST_NOTE = 200
+
+
+def encode(workbook: Workbook, *, formulas: bool = True) -> str:
+    """The text of a whole workbook; never shortened. Without `formulas`, values only."""
+    patterns = [worksheet_patterns(sheet) if formulas else () for sheet in workbook.worksheets]
+    lines: list[str] = []
+    if any(sheet.rows for sheet in workbook.worksheets):
+        lines.append(ADDRESSES_LEGEND + (FORMULAS_LEGEND if any(patterns) else ""))
+    if formulas:
+        lines += _names(workbook.defined_names, patterns)
+        lines += _links(workbook.external_links)
+    for sheet, its_patterns in zip(workbook.worksheets, patterns, strict=True):
+        lines += _sheet(sheet, its_patterns, workbook.date1904)
+    return "\n".join(lines) + "\n"
+
+
+# 1 Prologue
+
+
+def _names(names: Sequence[DefinedName], patterns: Iterable[Sequence[Pattern]]) -> Iterator[str]:
+    """The names that formulas use, and the names that those use in turn."""
+    known = [
+        name for name in names if not name.hidden and not name.name.startswith("_xlnm.") and "#REF!" not in name.text
+    ]
+    if not known:
+        return
+    waiting = [pattern.formula.text for sheet in patterns for pattern in sheet]
+    used: set[str] = set()
+    by_name: dict[str, list[DefinedName]] = {}
+    for name in known:
+        by_name.setdefault(name.name.casefold(), []).append(name)
+    while waiting:
+        for word in _words(waiting.pop()):
+            if word in by_name and word not in used:
+                used.add(word)
+                waiting += [name.text for name in by_name[word]]
+    kept = [name for name in known if name.name.casefold() in used]
+    if kept:
+        yield "names: " + "; ".join(
+            (f"{quote_sheet(name.sheet)}!" if name.sheet is not None else "")
+            + f"{name.name}={without_dollars(display(name.text, own_table=''))}"
+            for name in kept
+        )
+
+
+def _words(formula: str) -> Iterator[str]:
+    for token in tokens(formula):
+        if token.kind in ("name", "function"):
+            yield token.text.casefold()
+
+
+def _links(books: Sequence[str]) -> Iterator[str]:
+    if books:
+        names = (one_line(re.split(r"[/\\]", book)[-1]) for book in books)
+        yield "links: " + "; ".join(f"[{number}]={name}" for number, name in enumerate(names, 1))
+
+
+# 2 Sheet
+
+
+def _sheet(sheet: Worksheet, patterns: Sequence[Pattern], date1904: bool) -> Iterator[str]:
+    yield sheet_heading(sheet.name) + _marks(sheet)
+    text_columns: list[int] = []
+    yield from _grid(sheet, date1904, text_columns)
+    for pattern in patterns:
+        yield _formula_line(sheet, pattern)
+    yield from _trailers(sheet, text_columns)
+
+
+def _marks(sheet: Worksheet) -> str:
+    marks = ""
+    if sheet.kind != "worksheet":
+        marks += f" ({sheet.kind})"
+    elif not sheet.rows:
+        marks += " (empty)"
+    if sheet.state != "visible":
+        marks += " (hidden)"
+    if not marks and sheet.name.endswith(MARKS):
+        marks = " (visible)"  # or the end of the name would pass for a mark
+    return marks
+
+
+# 3 Grid
+
+
+def _grid(sheet: Worksheet, date1904: bool, text_columns: list[int]) -> Iterator[str]:
+    """Header, delimiter and a line per row that shows something; fills in `text_columns`."""
+    spilled = spilled_cells(sheet)
+    rows: dict[int, dict[int, str]] = {}
+    quoted: dict[int, list[int]] = {}
+    not_text: set[int] = set()
+    used: set[int] = set()
+    for row, columns in sheet.rows.items():
+        shown: dict[int, str] = {}
+        for column, cell in columns.items():
+            value = cell.value
+            if isinstance(value, str) and not isinstance(value, ErrorValue):
+                text = escape_cell(one_line(value))
+                if text and reads_as_another_kind(text):
+                    quoted.setdefault(column, []).append(row)
+            else:
+                text = value_text(cell, (row, column) not in spilled, date1904)
+                not_text.add(column)
+            if text:
+                shown[column] = text
+        if shown:
+            rows[row] = shown
+            used.update(shown)
+    for column, quoted_rows in quoted.items():
+        if len(quoted_rows) >= TEXT_COLUMN_FROM and column not in not_text:
+            text_columns.append(column)
+        else:
+            for row in quoted_rows:
+                rows[row][column] = "'" + rows[row][column]
+    if not rows:
+        return
+    places = {column: place for place, column in enumerate(sorted(used), 1)}
+    yield "|" + "|".join(map(column_letters, places))
+    yield "-" + "|-" * len(places)
+    for row, shown in rows.items():
+        parts = [str(row)]
+        last = 0
+        for column, text in shown.items():
+            place = places[column]
+            parts.append("|" * (place - last) + text)
+            last = place
+        yield "".join(parts)
+
+
+# 4 Cell text
+
+_MAY_READ_OTHERWISE = frozenset("0123456789+-.#=?'TF")
+_DIGITS = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+"""Wider than what the grid writes as a number: a model would take ``007`` and ``+5`` for numbers too."""
+
+
+def reads_as_another_kind(text: str) -> bool:
+    """Whether a text would be taken for a number, date, boolean, error, formula or ``?``."""
+    if text[0] not in _MAY_READ_OTHERWISE:
+        return False
+    return (
+        text[0] in "='"
+        or text in ("?", "TRUE", "FALSE")
+        or _DIGITS.fullmatch(text) is not None
+        or ERROR.fullmatch(text) is not None
+        or serial_from_text(text) is not None
+    )
+
+
+def value_text(cell: Cell, typed: bool, date1904: bool) -> str:
+    """What the grid shows for a cell that holds no text. `typed`: no other cell's array formula fills it."""
+    value = cell.value
+    if value is None:
+        return "" if cell.formula is None else "?"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, str):
+        return escape_cell(one_line(value))
+    if cell.number_format != "General":
+        date = serial_text(value, cell.number_format, date1904)
+        if date is not None:
+            return date
+    return number_text(value, typed and cell.formula is None)
+
+
+def number_text(number: int | float, typed: bool) -> str:
+    """A number in few tokens: typed ones of up to 9 digits exactly, the others to within 0.05 %."""
+    magnitude = abs(number)
+    if isinstance(number, int):
+        if typed or magnitude < 10**15:
+            return str(number)
+        return _scientific(f"{Decimal(number):.4e}")
+    if number.is_integer() and magnitude < 1e15:
+        return str(int(number))
+    if typed:
+        exact = repr(number)
+        if len(exact) <= 9 or _significant_digits(exact) <= 9:
+            return _plain(exact) if magnitude >= 1e-6 and magnitude < 1e15 else _scientific(exact)
+    if magnitude >= 1e15 or magnitude < 1e-6:
+        return _scientific(f"{number:.4e}")
+    if magnitude >= 1000:
+        return f"{number:.0f}"
+    if magnitude >= 1:
+        return f"{number:.3f}".rstrip("0").rstrip(".")
+    if magnitude >= 0.001:
+        return _plain(f"{number:.6f}")
+    return _plain(f"{Decimal(f'{number:.4e}'):f}")
+
+
+def _significant_digits(text: str) -> int:
+    return len(text.partition("e")[0].lstrip("-0.").replace(".", ""))
+
+
+def _plain(text: str) -> str:
+    """Fixed notation without trailing zeros and without the zero before the point."""
+    if "e" in text:
+        text = f"{Decimal(text):f}"
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    if text.startswith("0."):
+        return text[1:]
+    return "-" + text[2:] if text.startswith("-0.") else text
+
+
+def _scientific(text: str) -> str:
+    mantissa, mark, exponent = text.partition("e")
+    if not mark:
+        return text
+    if "." in mantissa:
+        mantissa = mantissa.rstrip("0").rstrip(".")
+    return f"{mantissa}e{int(exponent)}"
+
+
+# 5 Formulas
+
+
+def _formula_line(sheet: Worksheet, pattern: Pattern) -> str:
+    formula = pattern.formula
+    ranges = pattern.ranges
+    text = display(formula.text, own_table=_table_around(sheet, ranges))
+    fills = len(pattern.cells) > 1
+    if not fills:
+        text = without_dollars(text)
+    line = f"{_list(ranges)} "
+    if formula.kind == "normal":
+        line += f"={text}"
+    else:
+        line += f"{{={text}}}"
+        if fills:
+            line += " each"
+    if pattern.hardcoded:
+        line += f" except {_list(cover(pattern.hardcoded))} hard-coded"
+    return line
+
+
+def _table_around(sheet: Worksheet, ranges: Sequence[Range]) -> str:
+    """The table that holds all these cells, where ``[@x]`` says enough; empty if there is none."""
+    for table in sheet.tables:
+        if all(table.ref.intersection(area) == area for area in ranges):
+            return table.name
+    return ""
+
+
+def without_dollars(formula: str) -> str:
+    """The formula with every reference relative; strings and worksheet names keep their ``$``."""
+    if "$" not in formula:
+        return formula
+    return "".join(
+        token.sheet + (token.text.replace("$", "") if token.kind == "reference" else token.text)
+        for token in tokens(formula)
+    )
+
+
+def _list(ranges: Iterable[Range]) -> str:
+    return ",".join(map(str, ranges))
+
+
+# 6 Trailers
+
+
+def _trailers(sheet: Worksheet, text_columns: Sequence[int]) -> Iterator[str]:
+    if text_columns:
+        yield "text: " + ",".join(map(column_letters, sorted(text_columns)))
+    if sheet.tables:
+        yield "tables: " + "; ".join(
+            f"{table.name} {table.ref}"
+            + (" no header" if not table.header_rows else "")
+            + (" totals" if table.totals_rows else "")
+            for table in sheet.tables
+        )
+    yield from _hidden(sheet)
+    yield from _merged(sheet)
+    yield from _notes(sheet)
+
+
+def _hidden(sheet: Worksheet) -> Iterator[str]:
+    if not sheet.rows or not (sheet.hidden_rows or sheet.hidden_columns):
+        return
+    columns = [column for cells in sheet.rows.values() for column in (next(iter(cells)), next(reversed(cells)))]
+    parts = []
+    rows = _clipped(sheet.hidden_rows, min(sheet.rows), max(sheet.rows))
+    if rows:
+        parts.append("rows " + _spans((str(a), str(b)) for a, b in rows))
+    cols = _clipped(sheet.hidden_columns, min(columns), max(columns))
+    if cols:
+        parts.append("cols " + _spans((column_letters(a), column_letters(b)) for a, b in cols))
+    if parts:
+        yield "hidden: " + "; ".join(parts)
+
+
+def _clipped(spans: Iterable[tuple[int, int]], first: int, last: int) -> list[tuple[int, int]]:
+    return [(max(a, first), min(b, last)) for a, b in spans if a <= last and b >= first]
+
+
+def _spans(ends: Iterable[tuple[str, str]]) -> str:
+    texts = [first if first == last else f"{first}-{last}" for first, last in ends]
+    return ",".join(texts[:MOST_HIDDEN]) + _more(len(texts) - MOST_HIDDEN)
+
+
+def _more(left: int) -> str:
+    return f" +{left} more" if left > 0 else ""
+
+
+def _merged(sheet: Worksheet) -> Iterator[str]:
+    areas = sorted(area for area in sheet.merged if sheet.cell(area.first_row, area.first_column) is not None)
+    if areas:
+        yield "merged: " + " ".join(map(str, areas[:MOST_MERGED])) + _more(len(areas) - MOST_MERGED)
+
+
+_THREADED = re.compile(r"\A\[[^\]]*\].*?linkid=870924\s*\w+:\s*", re.DOTALL)
+"""The page that a threaded comment refers older versions of Excel to, before it comes to the point."""
+
+
+def _notes(sheet: Worksheet) -> Iterator[str]:
+    notes = []
+    for row, column, text in sorted(sheet.comments):
+        shown = one_line(_THREADED.sub("", text))
+        if len(shown) > LONGEST_NOTE:
+            shown = shown[:LONGEST_NOTE].rstrip() + "…"
+        if shown:
+            notes.append(f'{cell_name(row, column)} "{shown.replace(chr(34), chr(34) * 2)}"')
+    if notes:
+        yield "notes: " + "; ".join(notes)
+
+
+_KEPT_WITHOUT_FORMULAS: frozenset[Kept] = frozenset({"values", "addresses", "merged", "hidden"})
+VERSION = "0.2"
+
+CELLPROSE_LEAN_GFM = Encoding(
+    "cellprose_lean_gfm",
+    VERSION,
+    "Markdown tables with cell addresses, and formulas",
+    encode,
+    decode,
+    keeps=frozenset({*_KEPT_WITHOUT_FORMULAS, "formulas", "names"}),
+)
+CELLPROSE_VALUES = Encoding(
+    "cellprose_values",
+    VERSION,
+    "Markdown tables with cell addresses",
+    partial(encode, formulas=False),
+    decode,
+    keeps=_KEPT_WITHOUT_FORMULAS,
+)
