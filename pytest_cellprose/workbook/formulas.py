@@ -117,9 +117,7 @@ def translate(text: str, rows: int, columns: int) -> str:
     """
     if not rows and not columns:
         return text
-    return "".join(
-        piece if isinstance(piece, str) else _moved(piece, rows, columns) for piece in _pieces(text)
-    )
+    return "".join(piece if isinstance(piece, str) else _moved(piece, rows, columns) for piece in _pieces(text))
 
 
 def _moved(corners: tuple[_Corner, ...], rows: int, columns: int) -> str:
@@ -150,9 +148,7 @@ def pattern(text: str, row: int, column: int) -> str:
     """
     # NUL cannot occur in XML, so no formula text can look like a reference's key.
     return "".join(
-        piece
-        if isinstance(piece, str)
-        else "\0" + ":".join(_offsets(corner, row, column) for corner in piece)
+        piece if isinstance(piece, str) else "\0" + ":".join(_offsets(corner, row, column) for corner in piece)
         for piece in _pieces(text)
     )
 
@@ -319,9 +315,7 @@ def _analysed(text: str) -> tuple[tuple[Reference, ...], bool]:
                     found[-1] = joined
             elif after_reference and after_space:
                 parts = found[-1].parts if found[-1].kind == "intersection" else (found[-1],)
-                found[-1] = Reference(
-                    "intersection", f"{found[-1].text} {token.text}", parts=(*parts, reference)
-                )
+                found[-1] = Reference("intersection", f"{found[-1].text} {token.text}", parts=(*parts, reference))
             else:
                 found.append(reference)
             after_reference, after_colon = True, False
@@ -356,9 +350,7 @@ def _reference(token: Token) -> Reference | None:
     else:
         return None
     book, sheet, last_sheet = _sheet_parts(token.sheet)
-    return Reference(
-        kind, token.text, Range.parse(token.text) if kind == "range" else None, sheet, last_sheet, book
-    )
+    return Reference(kind, token.text, Range.parse(token.text) if kind == "range" else None, sheet, last_sheet, book)
 
 
 def _sheet_parts(prefix: str) -> tuple[str | None, str | None, str | None]:

@@ -100,9 +100,7 @@ class SharedFormula(Formula):
         return translate(self.group.text, self.row - self.group.row, self.column - self.group.column)
 
     def pattern(self, row: int, column: int) -> str:
-        return (
-            self.group.pattern if (row, column) == (self.row, self.column) else super().pattern(row, column)
-        )
+        return self.group.pattern if (row, column) == (self.row, self.column) else super().pattern(row, column)
 
 
 class Cell(NamedTuple):
