@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
-from pytest_cellprose.workbook.formulas import pattern
 from pytest_cellprose.workbook.model import Cell, Formula, Worksheet
 from pytest_cellprose.workbook.number_formats import date_kind
 from pytest_cellprose.workbook.refs import Range
@@ -70,7 +69,7 @@ def worksheet_patterns(worksheet: Worksheet) -> tuple[Pattern, ...]:
             if is_block(formula):
                 key = (row, column)
             else:
-                key = (formula.kind, pattern(formula.text, row, column))
+                key = (formula.kind, formula.pattern(row, column))
             groups.setdefault(key, []).append((row, column))
     spilled = spilled_cells(worksheet)
     taken: set[Position] = set()
