@@ -1,0 +1,153 @@
+"""The generated development workbooks: rebuilt byte for byte, and every truth confirmed by a second path."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from second_path import SecondPath
+
+from pytest_cellprose.questions.schema import KINDS, Question, load_questions
+from pytest_cellprose.sets.synthetic.development import GENERATORS, build_development, build_workbook
+
+CELLS = Path(__file__).resolve().parents[2] / "cells"
+
+
+@cache
+def second_path(name: str) -> SecondPath:
+    return SecondPath(CELLS / f"{name}.xlsx")
+
+
+def questions_of(name: str) -> tuple[Question, ...]:
+    return load_questions(CELLS / f"{name}.json").questions
+
+
+def asked(kind: str) -> list[Any]:
+    return [
+        pytest.param(name, question, id=f"{name}-{question.id}")
+        for name in GENERATORS
+        for question in questions_of(name)
+        if question.kind == kind
+    ]
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_a_generator_gives_the_committed_bytes(name: str) -> None:
+    built = build_workbook(name)
+    assert built.xlsx == (CELLS / f"{name}.xlsx").read_bytes()
+    assert built.questions == (CELLS / f"{name}.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_the_file_is_stored_sorted_and_has_fixed_times(name: str) -> None:
+    with zipfile.ZipFile(CELLS / f"{name}.xlsx") as archive:
+        entries = archive.infolist()
+    assert [entry.filename for entry in entries] == sorted(entry.filename for entry in entries)
+    assert {entry.compress_type for entry in entries} == {zipfile.ZIP_STORED}
+    assert len({entry.date_time for entry in entries}) == 1
+
+
+def test_building_keeps_what_else_the_split_lists(tmp_path: Path) -> None:
+    before = {"schema": 1, "seed": 1, "development": {"real": "ab" * 32}, "heldout": {"sb_1": "cd" * 32}}
+    (tmp_path / "split.json").write_text(json.dumps(before))
+    built = build_development(tmp_path)
+    first = (tmp_path / "split.json").read_bytes()
+    build_development(tmp_path)
+    split = json.loads(first)
+    assert first == (tmp_path / "split.json").read_bytes()
+    assert b"\r" not in first
+    assert split["seed"] == 20261009
+    assert split["heldout"] == before["heldout"]
+    assert split["development"] == {"real": "ab" * 32, **{workbook.name: workbook.sha256 for workbook in built}}
+    assert list(split["development"]) == sorted(split["development"])
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_every_formula_has_a_stored_result(name: str) -> None:
+    book = second_path(name)
+    assert book.texts
+    assert [place for place in book.texts if book.results[place[0]].cell(*place[1:]).value is None] == []
+
+
+@pytest.mark.parametrize("name, question", asked("value"))
+def test_a_value_is_what_the_cell_holds(name: str, question: Question) -> None:
+    stored = second_path(name).value(str(question.about), question.sheet)
+    if question.unit == "percent":
+        stored *= 100
+    if isinstance(stored, float | int) and not isinstance(stored, bool):
+        assert question.answer == pytest.approx(stored, rel=1e-12)
+    else:
+        assert question.answer == stored
+    assert (question.type == "date") == second_path(name).is_date(str(question.about), question.sheet)
+
+
+@pytest.mark.parametrize("name, question", asked("address"))
+def test_an_address_is_where_its_labels_lead(name: str, question: Question) -> None:
+    book = second_path(name)
+    assert question.about is not None
+    about = question.about.model_dump()  # type: ignore[union-attr]
+    if "value" in about:
+        found = book.typed(question.sheet, about["value"])
+        assert len(book.near(question.sheet, about["value"])) == 1
+    else:
+        found = book.meeting(question.sheet, about["row"], about["column"])
+    assert len(found) == 1
+    assert found == book.cell_set(list(question.answer), question.sheet)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name, question", asked("trace"))
+def test_a_trace_is_what_the_formula_refers_to(name: str, question: Question) -> None:
+    book = second_path(name)
+    (start,) = book.cells(str(question.about), question.sheet)
+    assert question.reach is not None
+    found = book.reach(start, book.precedents, question.reach)
+    assert found
+    assert found == book.cell_set(list(question.answer), question.sheet)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name, question", asked("impact"))
+def test_an_impact_is_what_refers_to_the_cell(name: str, question: Question) -> None:
+    book = second_path(name)
+    (start,) = book.cells(str(question.about), question.sheet)
+    assert question.reach is not None
+    found = book.reach(start, book.dependents, question.reach)
+    assert found
+    assert found == book.cell_set(list(question.answer), question.sheet)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name, question", asked("hardcode"))
+def test_a_hardcode_is_a_number_typed_over_a_run(name: str, question: Question) -> None:
+    book = second_path(name)
+    found = book.hardcoded(str(question.about), question.sheet)
+    assert found == book.cell_set(list(question.answer), question.sheet)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_a_workbook_asks_ten_questions_that_say_what_they_mean(name: str) -> None:
+    questions = questions_of(name)
+    assert len(questions) >= 10
+    assert {question.kind for question in questions} == set(KINDS)
+    assert len({question.text for question in questions}) == len(questions)
+    for question in questions:
+        assert question.sheet in question.text
+        if question.reach == "direct":
+            assert "direct" in question.text
+            assert "indirect" not in question.text
+        if question.reach == "all":
+            assert re.search(r"\ball\b", question.text, re.IGNORECASE)
+
+
+def test_the_set_as_a_whole_is_balanced() -> None:
+    questions = [question for name in GENERATORS for question in questions_of(name)]
+    kinds = Counter(question.kind for question in questions)
+    assert min(kinds.values()) >= min(25, 2 * len(GENERATORS))
+    hardcodes = [question for question in questions if question.kind == "hardcode"]
+    assert sum(not question.answer for question in hardcodes) * 10 <= len(hardcodes)
+    numbers = [question.answer for question in questions if isinstance(question.answer, int | float)]
+    assert sum(abs(number) > 2 for number in numbers) >= 0.9 * len(numbers)
