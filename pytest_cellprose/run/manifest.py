@@ -27,6 +27,8 @@ class WorkbookEntry(Frozen):
     """Of the question file's bytes."""
     questions: int
     """How many are asked."""
+    synthetic: bool | None = None
+    """Generated rather than found; None: not known. For the share of synthetic data beside the headline."""
 
 
 class PlannedOut(Frozen):

@@ -1,0 +1,171 @@
+"""What one encoding's measured calls add up to: frontier, resources, question kinds, means per workbook."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from statistics import fmean, median
+
+from pytest_cellprose.record import Record
+from pytest_cellprose.report.model import Counted, Frontier, KindScore, Resources
+from pytest_cellprose.stats import WorkbookMean, jeffreys
+
+NANO = 1_000_000_000
+
+
+def passed(record: Record) -> bool:
+    """Every question right."""
+    return record.accuracy is not None and record.accuracy >= 1.0
+
+
+def accuracy(record: Record) -> float:
+    return record.accuracy or 0.0
+
+
+def cost(record: Record) -> int | None:
+    """Nano-dollars. A failure that reported no tokens cost nothing that is known (protocol section 5.6); an
+    answer without tokens has an unknown cost, which must not count as cheap."""
+    if record.cost_nanousd is None and record.outcome.status == "failure":
+        return 0
+    return record.cost_nanousd
+
+
+def total_cost(records: Iterable[Record]) -> int | None:
+    """Nano-dollars; None when one of them is unknown."""
+    costs = [cost(record) for record in records]
+    return None if None in costs else sum(known for known in costs if known is not None)
+
+
+def by_workbook(records: Iterable[Record]) -> dict[str, list[Record]]:
+    groups: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        groups[record.cell.workbook].append(record)
+    return dict(groups)
+
+
+def workbook_mean(records: Sequence[Record]) -> WorkbookMean:
+    """The repeats of one workbook; cost in dollars."""
+    spent = total_cost(records)
+    return WorkbookMean(
+        cost=None if spent is None else spent / len(records) / NANO,
+        accuracy=fmean(accuracy(record) for record in records),
+    )
+
+
+def mean_tokens(groups: Iterable[Sequence[Record]], field: str) -> float | None:
+    """Mean over workbooks of the mean over the repeats that reported them; `field` is one of `Usage`."""
+    means = []
+    for records in groups:
+        reported = [getattr(record.usage, field) for record in records]
+        if known := [tokens for tokens in reported if tokens is not None]:
+            means.append(fmean(known))
+    return fmean(means) if means else None
+
+
+def counted(records: Sequence[Record], csv: Sequence[Record]) -> list[Counted]:
+    """Per tokenizer; the ratio to csv over the workbooks that both were counted on."""
+    own, theirs = _counts(records), _counts(csv)
+    result = []
+    for counter, counts in sorted(own.items()):
+        common = sorted(counts.keys() & theirs.get(counter, {}).keys())
+        below = sum(theirs[counter][name] for name in common) if common else 0
+        result.append(
+            Counted(
+                counter=counter,
+                tokens=fmean(counts.values()),
+                over_csv=sum(counts[name] for name in common) / below if below else None,
+            )
+        )
+    return result
+
+
+def _counts(records: Iterable[Record]) -> dict[str, dict[str, float]]:
+    counts: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for record in records:
+        if record.counted_tokens:
+            counts[record.counted_tokens.counter][record.cell.workbook].append(record.counted_tokens.n)
+    return {
+        counter: {name: fmean(found) for name, found in sorted(workbooks.items())}
+        for counter, workbooks in counts.items()
+    }
+
+
+def question_mean(records: Iterable[Record]) -> float | None:
+    """Mean over all answers asked for; None when nothing was asked."""
+    scores = [score for _, score in _scores(records)]
+    return fmean(scores) if scores else None
+
+
+def kind_scores(records: Iterable[Record]) -> dict[str, KindScore]:
+    """Per kind of question, sorted by name."""
+    scores: dict[str, list[float]] = defaultdict(list)
+    for kind, score in _scores(records):
+        scores[kind].append(score)
+    return {
+        kind: KindScore(questions=len(found), right=sum(score >= 1 for score in found), accuracy=fmean(found))
+        for kind, found in sorted(scores.items())
+    }
+
+
+def _scores(records: Iterable[Record]) -> Iterator[tuple[str, float]]:
+    """Kind and score of every question asked; a failed call scores 0 on each."""
+    for record in records:
+        for question, kind in record.kinds.items():
+            yield kind, (record.scores or {}).get(question, 0.0)
+
+
+def outcome_kinds(records: Iterable[Record]) -> dict[str, int]:
+    """Failure or fault kind -> how many, sorted by name."""
+    return dict(sorted(Counter(record.outcome.kind or "unnamed" for record in records).items()))
+
+
+def frontier(records: Sequence[Record]) -> Frontier | None:
+    """None without an attempt."""
+    n = len(records)
+    passes = sum(map(passed, records))
+    interval = jeffreys(passes, n)
+    if interval is None:
+        return None
+    spent = total_cost(records)
+    tokens = _per_attempt(records, "input", "output")
+    return Frontier(
+        attempts=n,
+        passes=passes,
+        pass_interval=interval,
+        mean_score=fmean(map(accuracy, records)),
+        cost_per_attempt=None if spent is None else spent / n / NANO,
+        cost_per_pass=spent / passes / NANO if spent is not None and passes else None,
+        tokens_per_attempt=tokens,
+    )
+
+
+def resources(records: Sequence[Record]) -> Resources | None:
+    """None without an attempt."""
+    if not records:
+        return None
+    seconds = sorted(record.seconds for record in records)
+    starts = [datetime.fromisoformat(record.started) for record in records]
+    ends = [start + timedelta(seconds=record.seconds) for start, record in zip(starts, records, strict=True)]
+    spent = total_cost(records)
+    inputs = sum(record.usage.input or 0 for record in records)
+    cached = [record.usage.cached for record in records if record.usage.cached is not None]
+    billed = [record.cost_as_billed_nanousd for record in records if record.cost_as_billed_nanousd is not None]
+    return Resources(
+        input_per_attempt=_per_attempt(records, "input"),
+        output_per_attempt=_per_attempt(records, "output"),
+        cached_share=sum(cached) / inputs if cached and inputs else None,
+        median_seconds=median(seconds),
+        p90_seconds=seconds[9 * (len(seconds) - 1) // 10],
+        summed_seconds=sum(seconds),
+        wall_seconds=(max(ends) - min(starts)).total_seconds(),
+        cost=None if spent is None else spent / NANO,
+        cost_as_billed=sum(billed) / NANO if billed else None,
+    )
+
+
+def _per_attempt(records: Sequence[Record], *fields: str) -> int | None:
+    """Rounded down; None when no attempt reported the tokens."""
+    reported = [getattr(record.usage, field) for record in records for field in fields]
+    known = [tokens for tokens in reported if tokens is not None]
+    return sum(known) // len(records) if known else None

@@ -1,0 +1,114 @@
+"""How numbers are written for people: the same in the terminal, in Markdown and on the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from pytest_cellprose.report.model import ModelReport
+
+NOTHING = "–"
+"""Not measured, or undefined."""
+
+INFINITE = "∞"
+
+
+def dollars(values: Sequence[float | None], exact: Sequence[float | None] | None = None) -> list[str]:
+    """A column of amounts, all with the decimals that show three significant digits of the smallest.
+
+    `exact` are those of the amounts that need the digits; by default all.
+    """
+    sizes = [abs(value) for value in exact or values if value and not math.isinf(value)]
+    decimals = min(9, max(2, 2 - math.floor(math.log10(min(sizes))))) if sizes else 2
+    return [_dollar(value, decimals) for value in values]
+
+
+def dollar(value: float | None) -> str:
+    """One amount by itself."""
+    return dollars([value])[0]
+
+
+def _dollar(value: float | None, decimals: int) -> str:
+    if value is None:
+        return NOTHING
+    return INFINITE if math.isinf(value) else f"${value:,.{decimals}f}"
+
+
+def cost_columns(model: ModelReport) -> tuple[list[str], list[str]]:
+    """Cost per call and per correct; the control, which sends no workbook, sets no number of digits."""
+    rows = list(model.encodings.values())
+    compared = [row for row in rows if row.role != "control"]
+    return (
+        dollars([row.cost_per_call for row in rows], [row.cost_per_call for row in compared]),
+        dollars([row.cost_per_correct for row in rows], [row.cost_per_correct for row in compared]),
+    )
+
+
+def percent(share: float | None) -> str:
+    return NOTHING if share is None else f"{100 * share:.1f}%"
+
+
+def points(difference: float | None) -> str:
+    """A difference of two shares, in percentage points."""
+    if difference is None:
+        return NOTHING
+    return f"{100 * difference + 0.0:+.1f}"
+
+
+def tokens(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:,.0f}"
+
+
+def ratio(value: float | None) -> str:
+    if value is None:
+        return NOTHING
+    return INFINITE if math.isinf(value) else f"{_digits(value)}×"
+
+
+def interval(ends: tuple[float, float] | None) -> str:
+    if ends is None:
+        return NOTHING
+    return f"[{', '.join(INFINITE if math.isinf(end) else _digits(end) for end in ends)}]"
+
+
+def percent_interval(ends: tuple[float, float] | None) -> str:
+    return NOTHING if ends is None else f"[{100 * ends[0]:.1f}%, {100 * ends[1]:.1f}%]"
+
+
+def points_interval(ends: tuple[float, float] | None) -> str:
+    return NOTHING if ends is None else f"[{points(ends[0])}, {points(ends[1])}]"
+
+
+def seconds(value: float | None) -> str:
+    """Up to two minutes in seconds, then in minutes or hours."""
+    if value is None:
+        return NOTHING
+    if value < 120:
+        return f"{value:.1f} s"
+    return f"{value / 60:.1f} min" if value < 7200 else f"{value / 3600:.1f} h"
+
+
+def p_value(value: float | None) -> str:
+    if value is None:
+        return NOTHING
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def count(n: int, noun: str) -> str:
+    """``1 workbook``, ``1,200 cells``."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def kinds(counts: dict[str, int]) -> str:
+    """``3 truncated, 1 refused``."""
+    return ", ".join(f"{n} {kind}" for kind, n in counts.items())
+
+
+def _digits(value: float) -> str:
+    """Two or three digits; near 1, where the verdict lies, never rounded onto it."""
+    decimals = 2 if value < 10 else 1 if value < 100 else 0
+    text = f"{value:.{decimals}f}"
+    while float(text) == 1 and value != 1 and decimals < 6:
+        decimals += 1
+        text = f"{value:.{decimals}f}"
+    return text
