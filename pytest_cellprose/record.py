@@ -6,6 +6,7 @@ types only and is complete in itself.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -25,6 +26,11 @@ FAILURES = (
     "api_error",
 )
 """The model's: every question scores 0, tokens count (protocol section 5.6)."""
+
+
+def utc_now() -> str:
+    """The time as records and manifests write it: UTC, ISO 8601, to the millisecond."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class Frozen(BaseModel):

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from pytest_cellprose.digest import digest
 from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.questions.schema import Asked
 from pytest_cellprose.record import FAILURES, Usage
@@ -29,6 +30,16 @@ class Request:
     """How the workbook block was written. For the offline reader; never sent."""
     asked: Sequence[Asked] = ()
     """The questions without their truths. For the offline reader; never sent."""
+
+    @property
+    def inputs_id(self) -> str:
+        """Hash of all that goes over the wire: it changes when what a model is asked changes, and only then."""
+        return digest([self.system, self.prompt, self.model_id, self.max_tokens, dict(self.settings)])
+
+    @property
+    def prompt_sha256(self) -> str:
+        """Hash of what the model is told, whichever model it is."""
+        return digest([self.system, self.prompt])
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,82 @@
+"""The package's own encodings, models and providers, registered through the hooks that anyone can use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_cellprose.encodings.base import Encoding
+    from pytest_cellprose.models.registry import ModelSpec
+    from pytest_cellprose.plan import Registered
+    from pytest_cellprose.providers.base import Provider
+
+
+T = TypeVar("T")
+
+
+@pytest.hookimpl
+def pytest_cellprose_encodings() -> Sequence[Encoding]:
+    from pytest_cellprose.encodings import builtin_encodings
+
+    return builtin_encodings()
+
+
+@pytest.hookimpl
+def pytest_cellprose_models() -> Sequence[ModelSpec]:
+    from pytest_cellprose.models.registry import builtin_models
+
+    return list(builtin_models().values())
+
+
+@pytest.hookimpl
+def pytest_cellprose_providers() -> Mapping[str, type[Provider]]:
+    from pytest_cellprose.providers.reader import Reader
+
+    return {"offline": Reader}
+
+
+def registered(config: pytest.Config) -> Registered:
+    """Everything that hooks bring, ours first.
+
+    Raises `pytest.UsageError` naming every entry that is no encoding, model or provider, or whose name is taken.
+    """
+    from pytest_cellprose.encodings.base import Encoding
+    from pytest_cellprose.models.registry import ModelSpec
+    from pytest_cellprose.plan import Registered
+
+    problems: list[str] = []
+    hook = config.hook
+    encodings = _by_name(_flat(hook.pytest_cellprose_encodings(config=config)), Encoding, "name", "encoding", problems)
+    models = _by_name(_flat(hook.pytest_cellprose_models(config=config)), ModelSpec, "alias", "model", problems)
+    providers: dict[str, type[Provider]] = {}
+    for offered in reversed(hook.pytest_cellprose_providers(config=config)):
+        for vendor, provider in offered.items():
+            if vendor in providers:
+                problems.append(f"hook pytest_cellprose_providers: vendor {vendor!r} has a provider already")
+            elif not callable(getattr(provider, "call", None)):
+                problems.append(f"hook pytest_cellprose_providers: {provider!r} for {vendor!r} has no method call()")
+            else:
+                providers[vendor] = provider
+    if problems:
+        raise pytest.UsageError("\n".join(["cellprose:", *(f"  {problem}" for problem in problems)]))
+    return Registered(models=models, encodings=encodings, providers=providers)
+
+
+def _flat(results: Iterable[Iterable[object]]) -> list[object]:
+    """Hooks answer last registered first; the plan lists what was registered first, first."""
+    return [entry for result in reversed(list(results)) for entry in result]
+
+
+def _by_name(entries: Iterable[object], kind: type[T], key: str, noun: str, problems: list[str]) -> dict[str, T]:
+    found: dict[str, T] = {}
+    for entry in entries:
+        if not isinstance(entry, kind):
+            problems.append(f"hook pytest_cellprose_{noun}s: {entry!r} is not of type {kind.__name__}")
+        elif (name := getattr(entry, key)) in found:
+            problems.append(f"hook pytest_cellprose_{noun}s: the name {name!r} is taken: use another")
+        else:
+            found[name] = entry
+    return found

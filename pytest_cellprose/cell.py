@@ -1,0 +1,209 @@
+"""A cell of the benchmark: one call of one model about one workbook in one encoding.
+
+The way from a question file to a record is one straight line: ask -> request -> reply -> scores -> record.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pytest_cellprose.models.tokens import count, counter_name
+from pytest_cellprose.questions.ask import SYSTEM, prompt
+from pytest_cellprose.questions.scoring import score_reply
+
+from pytest_cellprose.encodings.base import Encoding
+from pytest_cellprose.models.pricing import cost_as_billed_nanousd, usage_cost_nanousd
+from pytest_cellprose.models.registry import ModelSpec
+from pytest_cellprose.providers.base import ModelFailure, PathFault, Provider, Reply, Request
+from pytest_cellprose.questions.schema import QuestionFile
+from pytest_cellprose.record import (
+    CellId,
+    CountedTokens,
+    Git,
+    ModelUsed,
+    Outcome,
+    Record,
+    SetName,
+    Usage,
+    utc_now,
+)
+
+
+class CellFault(Exception):
+    """A cell that was not measured: its record, which is stored, says why. The message is one line."""
+
+    def __init__(self, record: Record) -> None:
+        outcome = record.outcome
+        super().__init__(f"{record.cell} was not measured: {outcome.kind}: {outcome.detail}")
+        self.record = record
+
+
+class Cell:
+    """What a test gets: a planned cell, which is measured when the test asks for it."""
+
+    def __init__(self, cell_id: CellId, set_name: SetName, measure_cell: Callable[[CellId], Record]) -> None:
+        self.id = cell_id
+        self.set: SetName = set_name
+        self._measure = measure_cell
+        self._record: Record | None = None
+
+    @property
+    def model(self) -> str:
+        return self.id.model
+
+    @property
+    def encoding(self) -> str:
+        return self.id.encoding
+
+    @property
+    def workbook(self) -> str:
+        return self.id.workbook
+
+    @property
+    def repeat(self) -> int:
+        """1-based."""
+        return self.id.repeat
+
+    @property
+    def record(self) -> Record | None:
+        """The stored record, once there is one."""
+        return self._record
+
+    def run(self) -> Record:
+        """Call the model and score its answer; the record is on disk when this returns.
+
+        However often it is asked, and by however many tests, a cell is called at most once a run. A wrong
+        answer or a model's failure is a result, with its accuracy in the record. Raises `CellFault` if the
+        cell could not be measured.
+        """
+        if self._record is None:
+            self._record = self._measure(self.id)
+        if self._record.outcome.status == "fault":
+            raise CellFault(self._record)
+        return self._record
+
+    def __repr__(self) -> str:
+        return f"<Cell {self.id}>"
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Everything that a cell's call is made from."""
+
+    cell: CellId
+    set: SetName
+    model: ModelSpec
+    encoding: Encoding
+    text: str | None
+    """The encoded workbook; None for the control, which sends none."""
+    questions: QuestionFile
+
+
+def request_of(ask: Ask) -> Request:
+    """The exact request. Truths are left behind here: only `Asked` questions go on."""
+    asked = [question.asked() for question in ask.questions.questions]
+    return Request(
+        model_id=ask.model.model_id,
+        system=SYSTEM,
+        prompt=prompt(ask.encoding.label, ask.text, asked),
+        max_tokens=ask.model.max_tokens,
+        settings={} if ask.model.effort is None else {"effort": ask.model.effort},
+        encoding=ask.encoding,
+        asked=asked,
+    )
+
+
+def measure(ask: Ask, provider: Provider, *, run: str, git: Git, final: bool) -> Record:
+    """Make the call and score what comes back. In a final run a fault of the path is a failure.
+
+    Never raises for what a model or the path to it does; a provider's bug comes through as it is.
+    """
+    request = request_of(ask)
+    started, clock = utc_now(), time.perf_counter()
+    reply: Reply | None
+    try:
+        reply = provider.call(request)
+        attempts, outcome = reply.attempts, Outcome(status="scored")
+    except ModelFailure as failure:
+        reply, attempts = failure.reply, failure.attempts
+        outcome = Outcome(status="failure", kind=failure.kind, detail=storable(failure.detail))
+    except PathFault as fault:
+        reply, attempts = fault.reply, fault.attempts
+        detail = storable(fault.detail)
+        outcome = (
+            Outcome(status="failure", kind="api_error", detail=f"{fault.kind}: {detail}")
+            if final
+            else Outcome(status="fault", kind=fault.kind, detail=detail)
+        )
+    seconds = time.perf_counter() - clock
+
+    questions = ask.questions.questions
+    text = None if reply is None else storable(reply.text)
+    answers, scores, accuracy = None, None, None
+    if outcome.status == "scored":
+        scored = score_reply(questions, text or "")
+        answers, scores, accuracy = scored.answers, dict(scored.scores), scored.accuracy
+        if answers is None:
+            outcome = Outcome(status="failure", kind="no_answer", detail="the reply holds no answer object")
+    elif outcome.status == "failure":
+        scores, accuracy = {question.id: 0.0 for question in questions}, 0.0
+    usage = Usage() if reply is None else reply.usage
+    return _unmeasured(ask, outcome, run=run, git=git, started=started).model_copy(
+        update={
+            "inputs_id": request.inputs_id,
+            "prompt_sha256": request.prompt_sha256,
+            "model": ModelUsed(
+                requested=request.model_id,
+                returned=None if reply is None else reply.returned_model,
+                settings={"max_tokens": request.max_tokens, **request.settings},
+            ),
+            "usage": usage,
+            "counted_tokens": CountedTokens(counter=counter_name(), n=count_prompt(request)),
+            "cost_nanousd": usage_cost_nanousd(ask.model.prices, usage),
+            "cost_as_billed_nanousd": cost_as_billed_nanousd(ask.model.prices, usage),
+            "seconds": round(seconds, 6),
+            "attempts": attempts,
+            "answers": answers,
+            "scores": scores,
+            "accuracy": accuracy,
+            "reply": text,
+        }
+    )
+
+
+def not_encoded(ask: Ask, reason: str, *, run: str, git: Git) -> Record:
+    """The record of a cell whose encoding gave no text: a fault, nothing was sent."""
+    outcome = Outcome(status="fault", kind="encoding", detail=storable(reason))
+    return _unmeasured(ask, outcome, run=run, git=git, started=utc_now())
+
+
+def _unmeasured(ask: Ask, outcome: Outcome, *, run: str, git: Git, started: str) -> Record:
+    return Record(
+        run=run,
+        git=git,
+        cell=ask.cell,
+        set=ask.set,
+        encoding_version=ask.encoding.version,
+        inputs_id="",
+        prompt_sha256="",
+        model=ModelUsed(requested=ask.model.model_id),
+        prices=ask.model.prices,
+        usage=Usage(),
+        started=started,
+        seconds=0.0,
+        attempts=0,
+        outcome=outcome,
+        kinds={question.id: question.kind for question in ask.questions.questions},
+    )
+
+
+def count_prompt(request: Request) -> int:
+    """o200k_base tokens of system prompt and prompt."""
+    return count(request.system) + count(request.prompt)
+
+
+def storable(text: str) -> str:
+    """A model's text as JSON can hold it: lone surrogates, which no UTF-8 file can store, are escaped."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

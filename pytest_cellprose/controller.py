@@ -1,0 +1,301 @@
+"""What the plugin's hooks do with a plan: hand out its cells, judge the selection, sum up the run.
+
+Kept in ``config.stash``, once in the controller and once in every xdist worker.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_cellprose.builtin import registered
+from pytest_cellprose.cell import Cell
+from pytest_cellprose.models.pricing import NANOUSD, dollars
+from pytest_cellprose.options import cells_folders, read_settings
+from pytest_cellprose.plan import CommandLine, Plan, PlanError, Problem, build_plan
+from pytest_cellprose.record import CellId, Record, utc_now
+from pytest_cellprose.run.cache import TextCache
+from pytest_cellprose.run.estimate import METHOD, Estimate, estimate
+from pytest_cellprose.run.session import RunSession, RunSpec
+from pytest_cellprose.selection import reaches_cell_test
+
+if TYPE_CHECKING:
+    from pytest_cellprose.options import Settings
+    from pytest_cellprose.report.model import Report
+
+APPROVAL_ABOVE_USD = Decimal(5)
+"""The protocol's section 8: the owner approves any run expected to cost more."""
+PROPERTY = "cellprose"
+"""Name of the user property that carries a cell's outcome to reports, as JSON."""
+
+
+@dataclass
+class Run:
+    """A planned run, as this process sees it."""
+
+    spec: RunSpec
+    session: RunSession
+    plan: Plan | None = None
+    """Only in the controller."""
+    settings: Settings | None = None
+    """Only in the controller."""
+    selected: set[CellId] = field(default_factory=set)
+    """The cells that are left after deselection."""
+    shared: set[CellId] = field(default_factory=set)
+    """Cells that more than one selected test takes."""
+    report: Report | None = None
+    """Once the session is over."""
+
+    @cached_property
+    def position(self) -> dict[CellId, int]:
+        """Every planned cell with its place in the plan's order."""
+        return {cell: place for place, cell in enumerate(self.spec.manifest.matrix.cells())}
+
+    @cached_property
+    def parameters(self) -> list[Any]:
+        """The plan as pytest parameters; cells that do not run in this mode carry a skip mark."""
+        skips = {
+            model: pytest.mark.skip(reason=reason) for model, reason in self.spec.manifest.matrix.skipped_models.items()
+        }
+        return [pytest.param(cell, id=str(cell), marks=skips.get(cell.model, ())) for cell in self.position]
+
+    def runs(self, cell: CellId) -> bool:
+        """Whether the mode lets the cell run."""
+        return cell.model not in self.spec.manifest.matrix.skipped_models
+
+    def cell(self, cell: CellId) -> Cell:
+        return Cell(cell, self.session.set_of[cell.workbook], self._record)
+
+    def _record(self, cell: CellId) -> Record:
+        return self.session.record(cell, shared=cell in self.shared)
+
+
+def planned_run(config: pytest.Config) -> Run | None:
+    """Build and gate the plan, in the controller, if the command line reaches a test that takes a cell.
+
+    Raises `pytest.UsageError` with everything that is wrong.
+    """
+    if not cells_folders(config):
+        return None
+    reached = reaches_cell_test(
+        config.args,
+        config.invocation_params.dir,
+        config.getini("python_files"),
+        config.getini("norecursedirs"),
+    )
+    return build_run(config) if reached else None
+
+
+def build_run(config: pytest.Config) -> Run:
+    """The plan of the settings, gated; raises `pytest.UsageError`."""
+    settings = read_settings(config)
+    offered = registered(config)
+    cache = TextCache(_cache_folder(config))
+    line = CommandLine(
+        invocation=tuple(map(str, config.invocation_params.args)),
+        keyword=config.option.keyword,
+        selected=tuple(config.args),
+        collect_only=config.option.collectonly,
+    )
+    try:
+        plan = build_plan(settings, line, offered, config.rootpath, cache)
+    except PlanError as error:
+        raise pytest.UsageError(str(error)) from None
+    session = RunSession(plan.spec, offered.encodings, offered.providers)
+    if getattr(config.option, "maxschedchunk", 0) is None:
+        config.option.maxschedchunk = 1  # xdist's larger chunks would break the order of the plan
+    return Run(plan.spec, session, plan, settings)
+
+
+def received_run(config: pytest.Config, text: str) -> Run:
+    """The controller's plan, in a worker; nothing is checked again."""
+    offered = registered(config)
+    spec = RunSpec.model_validate_json(text)
+    return Run(spec, RunSession(spec, offered.encodings, offered.providers))
+
+
+def _cache_folder(config: pytest.Config) -> Path | None:
+    cache = getattr(config, "cache", None)  # absent under -p no:cacheprovider
+    if cache is None:
+        return None
+    try:
+        return Path(cache.mkdir("cellprose"))
+    except OSError:
+        return None
+
+
+def cell_of(item: pytest.Item) -> CellId | None:
+    """The planned cell that a test takes, if it takes one."""
+    callspec = getattr(item, "callspec", None)
+    parameter = None if callspec is None else callspec.params.get("cell")
+    return parameter if isinstance(parameter, CellId) else None
+
+
+def in_plan_order(run: Run, items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """The items with those that take a cell in the plan's order; every other item keeps its place."""
+    takers = [item for item in items if cell_of(item) in run.position]
+    ordered = iter(sorted(takers, key=lambda item: run.position[cell_of(item)]))  # type: ignore[index]
+    taking = set(map(id, takers))
+    return [next(ordered) if id(item) in taking else item for item in items]
+
+
+def select(run: Run, cells: Iterable[CellId | None]) -> None:
+    """Note which cells the selected tests take."""
+    counts = Counter(cell for cell in cells if cell is not None)
+    run.selected = set(counts)
+    run.shared = {cell for cell, tests in counts.items() if tests > 1}
+
+
+def select_by_node_ids(run: Run, node_ids: Iterable[str]) -> None:
+    """The same from node ids, which is all that an xdist controller gets to see of its workers' items."""
+    by_id = {_as_in_node_id(str(cell)): cell for cell in run.position}
+    bracketed = (node_id.partition("[")[2].removesuffix("]") for node_id in node_ids)
+    select(run, (by_id.get(name) for name in bracketed))
+
+
+def _as_in_node_id(text: str) -> str:
+    """pytest escapes what is not ASCII."""
+    return text.encode("unicode_escape").decode("ascii")
+
+
+def money_problem(run: Run) -> Problem | None:
+    """Why the selected cells may not be paid for; None if they may."""
+    assert run.settings is not None
+    expected = estimate(run.session, filter(run.runs, run.selected)).expected
+    approved = run.settings.approve_usd
+    limit = APPROVAL_ABOVE_USD if approved is None else approved
+    if expected <= limit * NANOUSD or expected <= APPROVAL_ABOVE_USD * NANOUSD:
+        return None
+    needed = -(-expected // (NANOUSD // 100)) / 100  # whole cents, rounded up
+    said = "nothing was approved" if approved is None else f"{approved} dollars were approved"
+    return Problem(
+        f"the selected cells are expected to cost {dollars(expected)}, and {said}",
+        ("--cellprose-approve-usd", f"{needed:.2f}"),
+    )
+
+
+def judge_selection(run: Run, invocation: Sequence[str]) -> None:
+    """Before the first call: refuse a selection that costs more than was approved (exit code 4)."""
+    problem = money_problem(run)
+    if problem is not None:
+        pytest.exit(str(PlanError([problem], invocation)), returncode=pytest.ExitCode.USAGE_ERROR)
+
+
+def plan_lines(run: Run) -> list[str]:
+    """What ``--collect-only`` says of the plan below its items: counts, costs, and what the gate would say."""
+    assert run.plan is not None
+    lines = [f"cellprose: {len(run.selected):,} of {len(run.position):,} planned cells selected"]
+    total = estimate(run.session, run.selected)
+    if total.cells:
+        width = max(map(len, run.spec.models))
+        for alias in run.spec.models:
+            share = estimate(run.session, (cell for cell in run.selected if cell.model == alias))
+            if share.cells:
+                lines.append(f"  {alias:<{width}}  {_cost(share)}")
+        lines.append(f"  {'in all':<{width}}  {_cost(total)}")
+        lines.append(f"  ({METHOD})")
+    refusals = list(run.plan.refusals)
+    if run.spec.manifest.mode != "development" and (problem := money_problem(run)) is not None:
+        refusals.append(problem)
+    lines += [f"  the gate would refuse: {problem.text}" for problem in refusals]
+    return lines
+
+
+def _cost(cost: Estimate) -> str:
+    unknown = f", unknown for {', '.join(cost.unknown)}" if cost.unknown else ""
+    return f"{cost.cells:>6,} cells  expected {dollars(cost.expected)}, worst case {dollars(cost.worst)}{unknown}"
+
+
+def skipped_line(run: Run) -> str | None:
+    """One line for all cells that this mode skips: how many, what they would cost, which flag runs them."""
+    skipped = [cell for cell in run.selected if not run.runs(cell)]
+    if not skipped:
+        return None
+    cost = estimate(run.session, skipped)
+    unknown = f" (unknown for {', '.join(cost.unknown)})" if cost.unknown else ""
+    return (
+        f"{len(skipped):,} live cells skipped: they would cost about {dollars(cost.expected)}, at worst "
+        f"{dollars(cost.worst)}{unknown}; --cellprose-live runs them"
+    )
+
+
+def outcome_property(record: Record) -> tuple[str, str]:
+    """A record's outcome as a user property: plain JSON, so that it crosses to xdist's controller and into JUnit."""
+    return PROPERTY, json.dumps(
+        {
+            "cell": str(record.cell),
+            "outcome": record.outcome.kind or record.outcome.status,
+            "status": record.outcome.status,
+            "accuracy": record.accuracy,
+            "cost_nanousd": record.cost_nanousd,
+        }
+    )
+
+
+def test_status(properties: Iterable[tuple[str, object]]) -> tuple[str, str] | None:
+    """Letter and word for a measured cell: ``.``, a digit of tenths, ``x``; ``SCORED 0.83``, ``TRUNCATED 0.00``."""
+    found = next((json.loads(str(value)) for name, value in properties if name == PROPERTY), None)
+    if found is None or found["status"] == "fault":
+        return None
+    accuracy = found["accuracy"]
+    word = f"{found['outcome'].upper()} {accuracy:.2f}"
+    if found["status"] == "failure":
+        return "x", word
+    return ("." if accuracy >= 1 else str(int(accuracy * 10))), word
+
+
+def finish(run: Run) -> None:
+    """Close the run: the manifest gets its end, and the reports are written from the store."""
+    from pytest_cellprose.report.write import write_reports
+
+    store = run.session.store
+    if not store.exists:  # nothing was recorded: nothing is left behind
+        return
+    manifest = store.manifest().model_copy(update={"finished": utc_now()})
+    store.write_manifest(manifest)
+    run.report = write_reports(store.folder, manifest, store.records())
+
+
+def is_mode_skip(run: Run, report: pytest.TestReport) -> bool:
+    """Whether a test was skipped because its model does not run in this mode."""
+    if not isinstance(report.longrepr, tuple):
+        return False
+    reason = str(report.longrepr[2]).removeprefix("Skipped: ")
+    return reason in run.spec.manifest.matrix.skipped_models.values()
+
+
+def missing_cells(run: Run) -> bool:
+    """Whether a final run left a planned cell without a score: such a run is not publishable, and no success."""
+    return run.spec.manifest.mode == "final" and (run.report is None or run.report.cells.missing > 0)
+
+
+def summary_lines(run: Run, width: int) -> list[str]:
+    """The terminal summary: the report's tables, what was skipped, and where the rest is to be found."""
+    lines: list[str] = []
+    if run.report is not None:
+        from pytest_cellprose.report import terminal
+
+        lines += terminal.lines(run.report, width)
+        damaged = run.session.store.damaged_lines()
+        if damaged:
+            lines.append(f"{len(damaged)} lines of the store were cut short by a crash: {damaged[0]}")
+    skipped = skipped_line(run)
+    if skipped is not None:
+        lines.append(skipped)
+    if run.report is not None:
+        lines.append(f"report: {_shown(run.session.store.folder / 'report.md')}")
+    return lines
+
+
+def _shown(path: Path) -> str:
+    """Relative to where the user stands, if it is below."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

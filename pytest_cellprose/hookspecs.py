@@ -1,0 +1,69 @@
+"""Hooks that a plugin or a ``conftest.py`` may implement.
+
+Each example is complete: put it into ``conftest.py`` beside your tests. The package's own encodings, models and
+providers are registered by the same hooks (in `pytest_cellprose.builtin`), so whatever they can do, yours can.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pytest_cellprose.encodings.base import Encoding
+    from pytest_cellprose.models.registry import ModelSpec
+    from pytest_cellprose.providers.base import Provider
+
+
+@pytest.hookspec
+def pytest_cellprose_encodings(config: pytest.Config) -> Sequence[Encoding]:  # type: ignore[empty-body]
+    """Return encodings that enter the plan beside the built-in ones.
+
+    ::
+
+        from pytest_cellprose import Encoding, Workbook
+
+        def write(workbook: Workbook) -> str:
+            return "\\n".join(
+                f"{sheet.name}!R{row}C{column}: {cell.value}"
+                for sheet in workbook.worksheets
+                for row, column, cell in sheet.cells()
+            )
+
+        def pytest_cellprose_encodings():
+            return [Encoding("mine", version="1", label="one cell per line", encode=write)]
+    """
+
+
+@pytest.hookspec
+def pytest_cellprose_models(config: pytest.Config) -> Sequence[ModelSpec]:  # type: ignore[empty-body]
+    """Return models that options may name; add them to ini ``cellprose_models`` to plan them by default.
+
+    ::
+
+        from pytest_cellprose import ModelSpec, Prices
+
+        def pytest_cellprose_models():
+            prices = Prices(input="0.20", output="0.80")
+            return [ModelSpec(alias="house", model_id="house-8b", vendor="house", prices=prices, max_tokens=4000)]
+    """
+
+
+@pytest.hookspec
+def pytest_cellprose_providers(config: pytest.Config) -> Mapping[str, type[Provider]]:  # type: ignore[empty-body]
+    """Return providers by vendor: a class that is made once per process and whose ``call`` answers a request.
+
+    ::
+
+        from pytest_cellprose import Reply, Request, Usage
+
+        class House:
+            def call(self, request: Request) -> Reply:
+                return Reply(text='{"q1": 42}', returned_model="house-8b", usage=Usage(input=900, output=12))
+
+        def pytest_cellprose_providers():
+            return {"house": House}
+    """

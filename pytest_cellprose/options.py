@@ -1,0 +1,253 @@
+"""Command-line and ini options, and their validation into one frozen `Settings`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+DEFAULT_CELLS = "cells"
+DEFAULT_OUT = "results"
+DEFAULT_CHALLENGER = "cellprose_lean_gfm"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user asked for; None where an option was not given and the mode decides."""
+
+    cells: tuple[Path, ...]
+    """The cells folders, absolute, in the order of search."""
+    out: Path
+    final: bool = False
+    live: bool = False
+    """Paid calls are allowed; `final` implies it."""
+    models: tuple[str, ...] | None = None
+    ini_models: tuple[str, ...] = ()
+    encodings: tuple[str, ...] | None = None
+    workbooks: tuple[str, ...] | None = None
+    reps: int | None = None
+    none_once: bool = False
+    subset: int | None = None
+    seed: int | None = None
+    split_by_digest: bool = False
+    challenger: str = DEFAULT_CHALLENGER
+    allow_dirty: bool = False
+    approve_usd: Decimal | None = None
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Declare every option and ini setting of the plugin."""
+    _add_plan_options(parser)
+    _add_gate_options(parser)
+
+
+def _add_plan_options(parser: pytest.Parser) -> None:
+    group = parser.getgroup("cellprose", "cellprose: which way of handing a spreadsheet to a model pays")
+    group.addoption(
+        "--cellprose-cells",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="also take workbooks with question files from DIR and its subfolders; may be given several times "
+        "(besides the ini setting cellprose_cells)",
+    )
+    group.addoption(
+        "--cellprose-models",
+        default=None,
+        metavar="NAMES",
+        help="plan these models only, comma-separated; alias@effort for another effort "
+        "(default: ini cellprose_models, else reader and the proposed six; in a final run the six)",
+    )
+    group.addoption(
+        "--cellprose-encodings",
+        default=None,
+        metavar="NAMES",
+        help="plan these encodings only, comma-separated (default: all that the mode has)",
+    )
+    group.addoption(
+        "--cellprose-workbooks",
+        default=None,
+        metavar="NAMES",
+        help="plan these workbooks only, comma-separated (default: all of the mode's sets)",
+    )
+    group.addoption(
+        "--cellprose-reps",
+        default=None,
+        metavar="N",
+        help="repeats of every cell (default: 1; in a final run 3)",
+    )
+    group.addoption(
+        "--cellprose-none-once",
+        action="store_true",
+        default=False,
+        help="run the control encoding 'none' in the first repeat only (default: in every repeat)",
+    )
+    group.addoption(
+        "--cellprose-subset",
+        default=None,
+        metavar="N",
+        help="in a final run, draw N held-out workbooks at random instead of all; a smaller N is a prefix of a "
+        "larger one",
+    )
+    group.addoption(
+        "--cellprose-seed",
+        default=None,
+        metavar="S",
+        help="seed of that draw (default: the seed in split.json)",
+    )
+    group.addoption(
+        "--cellprose-split",
+        default="file",
+        choices=("file", "digest"),
+        help="how folders without a split.json are divided: 'file' takes them as development, 'digest' makes a "
+        "third development by SHA-256 of the name and the rest held out (default: %(default)s)",
+    )
+    group.addoption(
+        "--cellprose-challenger",
+        default=DEFAULT_CHALLENGER,
+        metavar="NAME",
+        help="the encoding whose cost per correct answer is compared with every other (default: %(default)s)",
+    )
+    parser.addini(
+        "cellprose_cells",
+        "folders with workbooks and question files, relative to rootdir "
+        f"(default: {DEFAULT_CELLS!r} if it has a split.json)",
+        type="linelist",
+        default=[],
+    )
+    parser.addini(
+        "cellprose_models",
+        "models of the plan (default: reader and the proposed six; in a final run the six)",
+        type="args",
+        default=[],
+    )
+
+
+def _add_gate_options(parser: pytest.Parser) -> None:
+    group = parser.getgroup("cellprose")
+    group.addoption(
+        "--cellprose-live",
+        action="store_true",
+        default=False,
+        help="call live models, which costs money (default: their cells are planned and skipped)",
+    )
+    group.addoption(
+        "--cellprose-final",
+        action="store_true",
+        default=False,
+        help="the publishable run under the protocol: held-out workbooks, three repeats, a clean working tree; "
+        "calls live models (default: off)",
+    )
+    group.addoption(
+        "--cellprose-allow-dirty",
+        action="store_true",
+        default=False,
+        help="let a final run start from a working tree with uncommitted changes; recorded (default: refused)",
+    )
+    group.addoption(
+        "--cellprose-approve-usd",
+        default=None,
+        metavar="N",
+        help="approve an expected cost of up to N dollars; above $5 a run needs it "
+        "(default: ini cellprose_approve_usd, else none)",
+    )
+    group.addoption(
+        "--cellprose-out",
+        default=None,
+        metavar="DIR",
+        help=f"where runs are stored (default: ini cellprose_out, else {DEFAULT_OUT!r} under rootdir)",
+    )
+    parser.addini("cellprose_approve_usd", "see --cellprose-approve-usd", type="string", default="")
+    parser.addini("cellprose_out", "see --cellprose-out", type="string", default="")
+
+
+def cells_folders(config: pytest.Config) -> tuple[Path, ...]:
+    """The cells folders that the ini file and the command line name; empty means the plugin stays silent."""
+    named = [config.rootpath / line for line in config.getini("cellprose_cells")]
+    if not named and (config.rootpath / DEFAULT_CELLS / "split.json").is_file():
+        named = [config.rootpath / DEFAULT_CELLS]
+    given = [config.invocation_params.dir / folder for folder in config.getoption("cellprose_cells")]
+    return tuple(folder.resolve() for folder in named + given)
+
+
+def read_settings(config: pytest.Config) -> Settings:
+    """Raises `pytest.UsageError` that lists every option with a bad value."""
+    option = config.getoption
+    problems: list[str] = []
+
+    def checked(flag: str, text: str | None, read: Callable[[str], T], wanted: str) -> T | None:
+        if text is None or text == "":
+            return None
+        try:
+            return read(text)
+        except (ValueError, InvalidOperation):
+            problems.append(f"{flag}: {text!r} is not {wanted}")
+            return None
+
+    approve = option("cellprose_approve_usd")
+    approve_flag = "--cellprose-approve-usd" if approve is not None else "ini cellprose_approve_usd"
+    final = bool(option("cellprose_final"))
+    settings = Settings(
+        cells=cells_folders(config),
+        out=_out_folder(config),
+        final=final,
+        live=final or bool(option("cellprose_live")),
+        models=checked("--cellprose-models", option("cellprose_models"), _names, "a list of models"),
+        ini_models=tuple(config.getini("cellprose_models")),
+        encodings=checked("--cellprose-encodings", option("cellprose_encodings"), _names, "a list of encodings"),
+        workbooks=checked("--cellprose-workbooks", option("cellprose_workbooks"), _names, "a list of workbooks"),
+        reps=checked("--cellprose-reps", option("cellprose_reps"), _positive, "a whole number from 1"),
+        none_once=bool(option("cellprose_none_once")),
+        subset=checked("--cellprose-subset", option("cellprose_subset"), _positive, "a whole number from 1"),
+        seed=checked("--cellprose-seed", option("cellprose_seed"), int, "a whole number"),
+        split_by_digest=option("cellprose_split") == "digest",
+        challenger=option("cellprose_challenger"),
+        allow_dirty=bool(option("cellprose_allow_dirty")),
+        approve_usd=checked(
+            approve_flag,
+            approve if approve is not None else config.getini("cellprose_approve_usd"),
+            _amount,
+            "an amount of dollars",
+        ),
+    )
+    if settings.subset is not None and not final:
+        problems.append("--cellprose-subset draws held-out workbooks: it goes with --cellprose-final")
+    elif settings.seed is not None and settings.subset is None:
+        problems.append("--cellprose-seed is the seed of a draw: it goes with --cellprose-subset N")
+    if problems:
+        raise pytest.UsageError("\n".join(["cellprose:", *(f"  {problem}" for problem in problems)]))
+    return settings
+
+
+def _out_folder(config: pytest.Config) -> Path:
+    given = config.getoption("cellprose_out")
+    if given is not None:
+        return Path(config.invocation_params.dir / given).resolve()
+    return (config.rootpath / (config.getini("cellprose_out") or DEFAULT_OUT)).resolve()
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise ValueError
+    return names
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+def _amount(text: str) -> Decimal:
+    amount = Decimal(text.removeprefix("$"))
+    if not amount.is_finite() or amount < 0:
+        raise ValueError
+    return amount

@@ -1,0 +1,428 @@
+"""Settings -> Plan: which cells there are, which of them run, and whether they may (DESIGN section 4).
+
+The plan is a pure function of the settings, the files of the cells folders and the registered models and
+encodings. It is built once, before anything is collected; what it refuses, it refuses all at once.
+"""
+
+from __future__ import annotations
+
+import random
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pytest_cellprose.encodings.base import Encoding
+from pytest_cellprose.models.registry import ModelError, ModelSpec, proposed_models, resolve_model
+from pytest_cellprose.options import DEFAULT_CHALLENGER, Settings
+from pytest_cellprose.providers.base import Provider
+from pytest_cellprose.questions.schema import check_against
+from pytest_cellprose.record import Git, utc_now
+from pytest_cellprose.run.cache import TextCache
+from pytest_cellprose.run.identity import git_state, new_run_id, versions
+from pytest_cellprose.run.manifest import Manifest, Matrix, Mode, ModelEntry, PlannedOut, WorkbookEntry
+from pytest_cellprose.run.session import RunSpec, WorkbookSource, workbook_extents
+from pytest_cellprose.selection import named_in_keyword, workbooks_in_node_ids
+from pytest_cellprose.sets.discover import Discovery, Found, discover
+from pytest_cellprose.sets.split import SEED, always_held_out
+from pytest_cellprose.workbook.model import WorkbookError
+
+PRIMARY = ("markitdown", "agent_xlsx")
+ONE_SHOT = ("cellprose_lean_gfm", "markitdown", "csv", "markdown", "toon", "none")
+"""What a development plan has; in the order of tables."""
+FINAL = ("cellprose_lean_gfm", *PRIMARY, "csv", "markdown", "toon", "agent_cellprose", "none")
+"""What the protocol's run has (its section 1)."""
+NEVER_DROPPED = ("cellprose_lean_gfm", *PRIMARY)
+FINAL_REPEATS = 3
+LEAST_PUBLISHABLE_REPEATS = 2
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a plan is refused."""
+
+    text: str
+    remedy: tuple[str, ...] = ()
+    """Arguments that would make the command line acceptable; none if it takes more than an option."""
+
+
+class PlanError(ValueError):
+    """A plan that is refused, with every reason and, where options would do, the accepted command line."""
+
+    def __init__(self, problems: Sequence[Problem], invocation: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        lines = ["cellprose:", *(f"  {problem.text}" for problem in problems)]
+        remedies = list(dict.fromkeys(flag for problem in problems for flag in problem.remedy))
+        if remedies and all(problem.remedy for problem in problems):
+            lines.append(f"  accepted: {shlex.join(['pytest', *invocation, *remedies])}")
+        super().__init__("\n".join(lines))
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """What of pytest's own command line matters to the plan."""
+
+    invocation: tuple[str, ...] = ()
+    """The arguments as typed."""
+    keyword: str = ""
+    """The ``-k`` expression."""
+    selected: tuple[str, ...] = ()
+    """Paths and node ids."""
+    collect_only: bool = False
+
+
+@dataclass(frozen=True)
+class Registered:
+    """Everything that hooks brought."""
+
+    models: Mapping[str, ModelSpec]
+    encodings: Mapping[str, Encoding]
+    providers: Mapping[str, type[Provider]]
+    """By vendor."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An accepted plan."""
+
+    spec: RunSpec
+    notes: tuple[str, ...]
+    """Lines for the header."""
+    refusals: tuple[Problem, ...] = ()
+    """What the gate would refuse; only ``--collect-only`` gets to see a plan that has any."""
+
+    @property
+    def matrix(self) -> Matrix:
+        return self.spec.manifest.matrix
+
+
+@dataclass
+class _Draft:
+    problems: list[Problem] = field(default_factory=list)
+    gate: list[Problem] = field(default_factory=list)
+    """Problems of key, tree or money, which ``--collect-only`` shows instead of refusing."""
+    notes: list[str] = field(default_factory=list)
+    deviations: list[str] = field(default_factory=list)
+    """Departures that a publication must name."""
+    unpublishable: list[str] = field(default_factory=list)
+    """Departures that rule a publication out."""
+
+    def refuse(self, text: str, *remedy: str) -> None:
+        self.problems.append(Problem(text, remedy))
+
+
+def build_plan(settings: Settings, line: CommandLine, registered: Registered, root: Path, cache: TextCache) -> Plan:
+    """Raises `PlanError` with everything that is wrong with the settings, the folders and the selection."""
+    draft = _Draft()
+    discovery = discover(settings.cells, split_by_digest=settings.split_by_digest)
+    draft.problems += [Problem(text) for text in discovery.problems]
+    _refuse_heldout(settings, line, discovery, registered, draft)
+    if any(problem.remedy for problem in draft.problems):
+        raise PlanError(draft.problems, line.invocation)
+
+    mode: Mode = "final" if settings.final else "live" if settings.live else "development"
+    encodings = _encodings(settings, registered, draft)
+    models = _models(settings, registered, draft)
+    workbooks = _workbooks(settings, discovery, cache, draft)
+    planned_out = _planned_out(models, encodings)
+    if settings.models is not None and settings.encodings is not None:
+        draft.problems += [Problem(f"{out.model} with {out.encoding}: {out.reason}") for out in planned_out]
+    git = git_state(root, settings.out)
+    if settings.final:
+        _judge_final(settings, encodings, models, git, draft)
+    else:
+        draft.unpublishable.append(f"{mode} mode: only a final run is publishable")
+    if draft.problems or (draft.gate and not line.collect_only):
+        raise PlanError([*draft.problems, *draft.gate], line.invocation)
+
+    matrix = Matrix(
+        models=[model.alias for model in models],
+        encodings=[encoding.name for encoding in encodings],
+        workbooks=[
+            WorkbookEntry(
+                name=found.name,
+                set=found.set,
+                workbook_sha256=found.workbook_sha256,
+                questions_sha256=found.questions_sha256,
+                questions=len(found.questions.questions),
+            )
+            for found in workbooks
+        ],
+        repeats=_repeats(settings),
+        none_once=settings.none_once,
+        planned_out=planned_out,
+        skipped_models={
+            model.alias: f"{model.alias} is a live model: --cellprose-live runs it"
+            for model in models
+            if model.live and not settings.live
+        },
+    )
+    run = new_run_id()
+    manifest = Manifest(
+        run=run,
+        mode=mode,
+        started=utc_now(),
+        invocation=list(line.invocation),
+        git=git,
+        versions=versions(),
+        challenger=settings.challenger,
+        matrix=matrix,
+        models=[_model_entry(model) for model in models],
+        encoding_versions={encoding.name: encoding.version for encoding in encodings},
+        deviations=[*draft.unpublishable, *draft.deviations],
+        publishable=not draft.unpublishable,
+        settings={
+            "subset": settings.subset,
+            "seed": _seed(settings, discovery) if settings.subset is not None else None,
+            "split_by_digest": settings.split_by_digest,
+            "approved_usd": None if settings.approve_usd is None else str(settings.approve_usd),
+        },
+        split_sha256={_relative(path, root): digest for path, digest in discovery.splits.items()},
+        not_here=sorted(discovery.not_here),
+    )
+    spec = RunSpec(
+        manifest=manifest,
+        sources={
+            found.name: WorkbookSource(questions=found.question_path, workbook=found.workbook_path)
+            for found in workbooks
+        },
+        models={model.alias: model for model in models},
+        out=settings.out,
+        cache=cache.folder,
+    )
+    return Plan(spec, tuple(_header(settings, matrix, discovery, draft)), tuple(draft.gate))
+
+
+def _refuse_heldout(
+    settings: Settings, line: CommandLine, discovery: Discovery, registered: Registered, draft: _Draft
+) -> None:
+    """A held-out workbook that is named, in whatever way, is refused before anything is planned or priced."""
+    if settings.final:
+        return
+    heldout = {found.name for found in discovery.found if found.set == "heldout"}
+    heldout |= {name for name, side in discovery.not_here.items() if side == "heldout"}
+    heldout |= discovery.known_heldout
+    heldout |= {name for name in settings.workbooks or () if always_held_out(name)}
+    others = {found.name for found in discovery.found if found.name not in heldout}
+    others |= {name for name, side in discovery.not_here.items() if side == "development"}
+    others |= {*registered.models, *registered.encodings, "test_cell", "rep123456789"}
+    named = {name for name in settings.workbooks or () if name in heldout}
+    named.update(named_in_keyword(line.keyword, heldout, others))
+    named.update(workbooks_in_node_ids(line.selected, heldout))
+    for name in sorted(named):
+        draft.refuse(f"workbook {name!r} is held out: only a final run may use it", "--cellprose-final")
+
+
+def _encodings(settings: Settings, registered: Registered, draft: _Draft) -> list[Encoding]:
+    known = registered.encodings
+    third_party = [name for name in known if name not in _OWN]
+    default = [name for name in (FINAL if settings.final else ONE_SHOT) if name in known]
+    names = list(settings.encodings) if settings.encodings is not None else [*default, *third_party]
+    for name in names:
+        if name not in known:
+            draft.refuse(f"--cellprose-encodings: unknown encoding {name!r}: known are {', '.join(known)}")
+    if settings.challenger not in known:
+        draft.refuse(f"--cellprose-challenger: unknown encoding {settings.challenger!r}: known are {', '.join(known)}")
+    elif settings.challenger == "none":
+        draft.refuse("--cellprose-challenger: 'none' is the control and is never compared")
+    elif settings.challenger not in names:
+        draft.notes.append(f"the challenger {settings.challenger} is not in the plan: no verdicts")
+    return [known[name] for name in names if name in known]
+
+
+_OWN = frozenset({*ONE_SHOT, *FINAL, "cellprose_values", "address_list"})
+
+
+def _models(settings: Settings, registered: Registered, draft: _Draft) -> list[ModelSpec]:
+    registry = registered.models
+    where = "--cellprose-models"
+    if settings.models is not None:
+        names = list(settings.models)
+    elif settings.ini_models and not settings.final:
+        names, where = list(dict.fromkeys(settings.ini_models)), "ini cellprose_models"
+    else:
+        names = proposed_models(registry)
+        if not settings.final:
+            names = [alias for alias, spec in registry.items() if spec.status == "offline"] + names
+    models: list[ModelSpec] = []
+    for name in names:
+        try:
+            models.append(resolve_model(name, registry))
+        except ModelError as error:
+            draft.refuse(f"{where}: {error}")
+    if settings.live:
+        lost = [model for model in models if model.vendor not in registered.providers]
+        if lost:
+            vendors = ", ".join(sorted({model.vendor for model in lost}))
+            draft.gate.append(
+                Problem(
+                    f"no provider for {vendors} in this version: {', '.join(m.alias for m in lost)} cannot be "
+                    "called; name other models with --cellprose-models"
+                )
+            )
+    return models
+
+
+def _workbooks(settings: Settings, discovery: Discovery, cache: TextCache, draft: _Draft) -> list[Found]:
+    eligible = [found for found in discovery.found if settings.final or found.set == "development"]
+    if settings.final:
+        eligible = _drawn(settings, discovery, eligible, draft)
+    if settings.workbooks is not None:
+        by_name = {found.name: found for found in eligible}
+        for name in settings.workbooks:
+            if name in discovery.not_here:
+                draft.refuse(
+                    f"--cellprose-workbooks: {name!r} has questions, but its workbook is in no cells folder: "
+                    "name its folder with --cellprose-cells DIR"
+                )
+            elif name not in by_name:
+                draft.refuse(
+                    f"--cellprose-workbooks: unknown workbook {name!r}: known are {', '.join(by_name) or 'none'}"
+                )
+        eligible = [by_name[name] for name in by_name if name in settings.workbooks]
+        if settings.final:
+            draft.unpublishable.append("--cellprose-workbooks: a choice of workbooks by name")
+    for found in eligible:
+        try:
+            extents = workbook_extents(found.workbook_path, found.workbook_sha256, cache)
+        except WorkbookError as error:
+            draft.refuse(f"{found.question_path}: workbook: {error}")
+            continue
+        draft.problems += [
+            Problem(f"{found.question_path}: {text}") for text in check_against(found.questions, extents)
+        ]
+        if found.changed is not None:
+            draft.notes.append(found.changed)
+            draft.deviations.append(found.changed)
+    return eligible
+
+
+def _drawn(settings: Settings, discovery: Discovery, eligible: list[Found], draft: _Draft) -> list[Found]:
+    """Held-out workbooks of a final run: all that are known, or a seeded draw of them."""
+    heldout = {found.name for found in eligible if found.set == "heldout"}
+    heldout |= {name for name, side in discovery.not_here.items() if side == "heldout"}
+    heldout |= discovery.known_heldout
+    drawn = heldout
+    if settings.subset is not None:
+        order = sorted(heldout)
+        random.Random(_seed(settings, discovery)).shuffle(order)
+        drawn = set(order[: settings.subset])
+        draft.deviations.append(
+            f"scope cut: {len(drawn)} of {len(heldout)} held-out workbooks, seed {_seed(settings, discovery)}"
+        )
+    missing = sorted(drawn - {found.name for found in eligible})
+    if missing:
+        draft.refuse(
+            f"{_counted(len(missing), 'held-out workbook')} not here ({_some(missing)}): build the sets, name "
+            "their folders with --cellprose-cells DIR, or draw fewer with --cellprose-subset N"
+        )
+    return [found for found in eligible if found.set == "development" or found.name in drawn]
+
+
+def _judge_final(
+    settings: Settings, encodings: Sequence[Encoding], models: Sequence[ModelSpec], git: Git, draft: _Draft
+) -> None:
+    """The protocol's conditions for a run that may be published."""
+    if git.dirty is None:
+        draft.gate.append(Problem("a final run needs the benchmark under git: this is no git repository"))
+    elif git.dirty and settings.allow_dirty:
+        draft.deviations.append("the working tree had uncommitted changes (--cellprose-allow-dirty)")
+    elif git.dirty:
+        draft.gate.append(
+            Problem("a final run needs a clean working tree: commit, or allow it", ("--cellprose-allow-dirty",))
+        )
+    repeats = _repeats(settings)
+    if repeats < LEAST_PUBLISHABLE_REPEATS:
+        draft.unpublishable.append("one repeat: the protocol's lower bound is two")
+    elif repeats < FINAL_REPEATS:
+        draft.deviations.append(f"scope cut: {repeats} repeats instead of {FINAL_REPEATS}")
+    if settings.none_once:
+        draft.deviations.append("scope cut: the control none runs once")
+    names = {encoding.name for encoding in encodings}
+    draft.unpublishable += [f"{name} absent" for name in NEVER_DROPPED if name not in names]
+    secondary = [name for name in ("markdown", "toon") if name not in names]
+    if "csv" not in names:
+        draft.unpublishable.append("csv absent: the reference is dropped last, and without it there is no win")
+    draft.deviations += [f"scope cut: {name} dropped" for name in secondary]
+    if settings.challenger != DEFAULT_CHALLENGER:
+        draft.unpublishable.append(f"the challenger is {settings.challenger}, not {DEFAULT_CHALLENGER}")
+    if not any(model.live for model in models):
+        draft.unpublishable.append("no language model in the plan")
+    if draft.unpublishable:
+        draft.notes.append("not publishable: " + "; ".join(draft.unpublishable))
+
+
+def _planned_out(models: Iterable[ModelSpec], encodings: Iterable[Encoding]) -> list[PlannedOut]:
+    """The offline reader can only read a text that somebody wrote a decoder for."""
+    return [
+        PlannedOut(
+            model=model.alias,
+            encoding=encoding.name,
+            reason=f"encoding {encoding.name!r} has no decoder: {model.alias} cannot read it",
+        )
+        for model in models
+        for encoding in encodings
+        if not model.live and encoding.decode is None and encoding.name != "none"
+    ]
+
+
+def _repeats(settings: Settings) -> int:
+    return settings.reps if settings.reps is not None else FINAL_REPEATS if settings.final else 1
+
+
+def _seed(settings: Settings, discovery: Discovery) -> int:
+    if settings.seed is not None:
+        return settings.seed
+    return SEED if discovery.seed is None else discovery.seed
+
+
+def _model_entry(model: ModelSpec) -> ModelEntry:
+    return ModelEntry(
+        alias=model.alias,
+        model_id=model.model_id,
+        vendor=model.vendor,
+        tier=model.tier,
+        status=model.status,
+        prices_checked=None if model.checked is None else model.checked.isoformat(),
+        note=model.note,
+    )
+
+
+def _header(settings: Settings, matrix: Matrix, discovery: Discovery, draft: _Draft) -> Iterable[str]:
+    cells = sum(1 for _ in matrix.cells())
+    yield (
+        f"{_counted(len(matrix.models), 'model')} × {_counted(len(matrix.encodings), 'encoding')} × "
+        f"{_counted(len(matrix.workbooks), 'workbook')} × {_counted(matrix.repeats, 'repeat')} = "
+        f"{_counted(cells, 'cell')}"
+    )
+    if matrix.skipped_models:
+        yield (
+            f"{_counted(len(matrix.skipped_models), 'live model')} planned and skipped "
+            f"({', '.join(matrix.skipped_models)}): --cellprose-live runs them"
+        )
+    yield from (f"left out: {out.model} with {out.encoding}: {out.reason}" for out in matrix.planned_out)
+    absent = sorted(name for name, side in discovery.not_here.items() if side == "development")
+    if absent:
+        yield (
+            f"{_counted(len(absent), 'workbook')} not here ({_some(absent)}): name their folder with "
+            "--cellprose-cells DIR"
+        )
+    heldout_absent = sum(side == "heldout" for side in discovery.not_here.values())
+    if heldout_absent:
+        yield f"{_counted(heldout_absent, 'held-out workbook')} not here: `python -m pytest_cellprose sets build`"
+    if not settings.split_by_digest:
+        for folder in discovery.unsplit:
+            yield f"{folder} has no split.json: its workbooks are development"
+    yield from draft.notes
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _some(names: Sequence[str], most: int = 4) -> str:
+    return ", ".join(names[:most]) + (f", and {len(names) - most} more" if len(names) > most else "")
+
+
+def _relative(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()

@@ -1,0 +1,209 @@
+"""The pytest plugin: hooks only. What they do is in `pytest_cellprose.controller`, imported when it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_cellprose.options import add_options
+
+if TYPE_CHECKING:
+    from pytest_cellprose.cell import Cell
+    from pytest_cellprose.controller import Run
+
+RUN = pytest.StashKey["Run | None"]()
+_WORKER_INPUT = "cellprose_run"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add_options(parser)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    from pytest_cellprose import hookspecs
+
+    pluginmanager.add_hookspecs(hookspecs)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    from pytest_cellprose import builtin
+
+    config.pluginmanager.register(builtin, "cellprose-builtin")
+    config.stash[RUN] = None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Plan and gate before any worker starts and before anything is collected."""
+    config = session.config
+    worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
+    if worker_input is None:
+        from pytest_cellprose.options import cells_folders
+
+        if cells_folders(config):
+            from pytest_cellprose.controller import planned_run
+
+            config.stash[RUN] = planned_run(config)
+    elif _WORKER_INPUT in worker_input:
+        from pytest_cellprose.controller import received_run
+
+        config.stash[RUN] = received_run(config, worker_input[_WORKER_INPUT])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """xdist: hand a worker the finished plan."""
+    run = node.config.stash[RUN]
+    if run is not None:
+        node.workerinput[_WORKER_INPUT] = run.spec.model_dump_json()
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    run = config.stash[RUN]
+    if run is None or run.plan is None:
+        return []
+    mode = run.spec.manifest.mode
+    first, *rest = run.plan.notes
+    return [f"cellprose: {mode} run of {first}", *(f"cellprose: {note}" for note in rest)]
+
+
+@pytest.fixture
+def cell(request: pytest.FixtureRequest) -> Cell:
+    """A cell of the benchmark: one model, encoding, workbook and repeat. ``cell.run()`` measures it."""
+    run: Run | None = request.config.stash[RUN]
+    if run is None or not hasattr(request, "param"):
+        pytest.skip("no cells: give a folder with workbooks and question files, --cellprose-cells DIR")
+    return run.cell(request.param)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "cell" not in metafunc.fixturenames or not _is_our_cell(metafunc):
+        return
+    run = _run_for(metafunc.config)
+    if run is not None:
+        metafunc.parametrize("cell", run.parameters, indirect=True)
+
+
+def _is_our_cell(metafunc: pytest.Metafunc) -> bool:
+    """Whether ``cell`` means our fixture there, and not one of the project's own or a parameter."""
+    if any("cell" in str(mark.args[0]).split(",") for mark in metafunc.definition.iter_markers("parametrize")):
+        return False
+    definitions = metafunc.definition._fixtureinfo.name2fixturedefs.get("cell", ())
+    return bool(definitions) and definitions[-1].func.__module__ == __name__
+
+
+def _run_for(config: pytest.Config) -> Run | None:
+    """The run; planned only now for a test that the look at the command line could not see."""
+    if config.stash[RUN] is None and not hasattr(config, "workerinput"):
+        from pytest_cellprose.options import cells_folders
+
+        if cells_folders(config):
+            from pytest_cellprose.controller import build_run
+
+            config.stash[RUN] = build_run(config)
+    return config.stash[RUN]
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
+    """Put cells into the plan's order, after every other plugin has had its say."""
+    result = yield
+    run = config.stash[RUN]
+    if run is not None:
+        from pytest_cellprose.controller import in_plan_order
+
+        items[:] = in_plan_order(run, items)
+    return result
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    run = session.config.stash[RUN]
+    if run is None:
+        return
+    from pytest_cellprose.controller import cell_of, judge_selection, select
+
+    select(run, map(cell_of, session.items))
+    if run.plan is not None and not session.config.option.collectonly:
+        judge_selection(run, session.config.invocation_params.args)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
+    """xdist: judge the selection in the controller, which sees node ids only."""
+    run = node.config.stash[RUN]
+    if run is not None and not run.selected:
+        from pytest_cellprose.controller import judge_selection, select_by_node_ids
+
+        select_by_node_ids(run, ids)
+        judge_selection(run, node.config.invocation_params.args)
+
+
+def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
+    run = config.stash[RUN]
+    if run is None or run.plan is None or config.get_verbosity() < 0 or not config.option.collectonly:
+        return []
+    from pytest_cellprose.controller import plan_lines
+
+    return plan_lines(run)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if call.when == "call" and item.config.stash[RUN] is not None:
+        from pytest_cellprose.cell import Cell, CellFault
+        from pytest_cellprose.controller import outcome_property
+
+        taken = getattr(item, "funcargs", {}).get("cell")
+        if isinstance(taken, Cell) and taken.record is not None:
+            report.user_properties.append(outcome_property(taken.record))
+        if call.excinfo is not None and isinstance(call.excinfo.value, CellFault):
+            report.longrepr = str(call.excinfo.value)
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -> Any:
+    """A measured cell shows its score as the letter; a live cell that the mode skips shows none."""
+    run = config.stash[RUN]
+    if run is None or not isinstance(report, pytest.TestReport):
+        return None
+    from pytest_cellprose.controller import is_mode_skip, test_status
+
+    if report.when == "call" and report.passed:
+        status = test_status(report.user_properties)
+        return None if status is None else ("passed", *status)
+    if report.skipped and is_mode_skip(run, report):
+        return "skipped", "", "SKIPPED"
+    return None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the reports from the store; in a final run a planned cell without a record is no success."""
+    run = session.config.stash.get(RUN, None)
+    if run is None or run.plan is None or session.config.option.collectonly:
+        return
+    from pytest_cellprose.controller import finish, missing_cells
+
+    finish(run)
+    if missing_cells(run) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    run = config.stash[RUN]
+    if run is None or run.plan is None or config.option.collectonly:
+        return
+    from pytest_cellprose.controller import summary_lines
+
+    lines = summary_lines(run, terminalreporter._tw.fullwidth)
+    if lines:
+        terminalreporter.section("cellprose")
+        for line in lines:
+            terminalreporter.line(line)

@@ -1,0 +1,73 @@
+"""Development or held out: ``split.json`` and the rules beside it (DESIGN section 4, protocol section 3)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from pytest_cellprose.record import Frozen, SetName
+
+SPLIT_FILE = "split.json"
+SEED = 20261009
+"""The protocol's: used where no split names one."""
+ALWAYS_HELD_OUT = ("sb_*", "rw_*")
+"""Names of the held-out sets; held out wherever they are found."""
+
+
+class SplitError(ValueError):
+    """A ``split.json`` that cannot be used; the message names it and the field."""
+
+
+class Split(Frozen):
+    """Which workbooks may be tuned on. What is not listed is held out."""
+
+    schema_: int = Field(default=1, alias="schema")
+    seed: int = SEED
+    development: dict[str, str] = Field(default_factory=dict)
+    """Workbook name -> SHA-256 of its ``.xlsx``."""
+    heldout: dict[str, str] = Field(default_factory=dict)
+
+
+def load_split(path: Path) -> Split:
+    """Raises `SplitError`, naming the file and every field that is wrong."""
+    try:
+        split = Split.model_validate(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise SplitError(f"{path}: not a readable JSON file: {error}") from None
+    except ValidationError as error:
+        fields = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'file'}: {e['msg']}" for e in error.errors())
+        raise SplitError(f"{path}: {fields}") from None
+    if split.schema_ != 1:
+        raise SplitError(f"{path}: schema {split.schema_} is not known to this version (1 is)")
+    return split
+
+
+def always_held_out(name: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in ALWAYS_HELD_OUT)
+
+
+def set_of(name: str, sha256: str, governing: Split | None, known: Iterable[Split]) -> SetName:
+    """The set of a workbook whose question file lies in a folder that `governing` rules.
+
+    What any known split lists as held out, by name or by digest, is held out wherever it lies. A folder
+    without a split is development.
+    """
+    if always_held_out(name) or any(name in split.heldout or sha256 in split.heldout.values() for split in known):
+        return "heldout"
+    if governing is None or name in governing.development:
+        return "development"
+    return "heldout"
+
+
+def digest_side(name: str) -> SetName:
+    """For folders that bring no split: a third is development, by SHA-256 of the name alone.
+
+    Independent of every other workbook, of seed and sample; the rule is ``--cellprose-split digest``.
+    """
+    head = int(hashlib.sha256(name.encode()).hexdigest()[:8], 16)
+    return "development" if head < 2**32 // 3 else "heldout"
