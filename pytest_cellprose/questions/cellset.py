@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from pytest_cellprose.workbook.refs import MAX_COLUMN, MAX_ROW, AddressError, Range, quote_sheet, split_sheet
@@ -33,29 +34,56 @@ class Area(NamedTuple):
 
 
 class Extents:
-    """Where each worksheet's cells end, to clip whole columns and rows before they are expanded."""
+    """Where each worksheet's cells end: whole columns and rows are clipped to it before they are expanded."""
 
-    def __init__(self, known: Mapping[str, Range | None] | None = None) -> None:
-        """`known`: worksheet -> used extent (None: an empty worksheet). No mapping: nothing is known."""
-        self._known = None if known is None else {name.casefold(): extent for name, extent in known.items()}
+    def __init__(self, extents: Mapping[str, str | None], *, complete: bool = True) -> None:
+        """`extents`: worksheet -> used extent as A1 text, None for an empty worksheet.
 
-    def clip(self, area: Area, otherwise: Range | None = None) -> Range | None:
+        `complete` says that these are all worksheets of the workbook and their true extents.
+        """
+        self._extents = {name.casefold(): extent for name, extent in extents.items()}
+        self._complete = complete
+
+    @classmethod
+    def guessed(cls, truth: Iterable[Area]) -> Extents:
+        """For a question that does not know its workbook: as far as its truth reaches."""
+        reach: dict[str, Range] = {}
+        for sheet, area in truth:
+            if not _is_whole(area):
+                far = reach.get(sheet.casefold(), Range(1, 1, 1, 1))
+                last_row, last_column = (
+                    max(far.last_row, area.last_row),
+                    max(far.last_column, area.last_column),
+                )
+                reach[sheet.casefold()] = Range(1, 1, last_row, last_column)
+        return cls({sheet: str(area) for sheet, area in reach.items()}, complete=False)
+
+    def clip(self, area: Area) -> Range | None:
         """The part of `area` that counts as cells, or None if it names none.
 
-        A single cell is kept as it is, so that a cell outside the used extent stays a (wrong) cell. Where
-        nothing is known, only whole columns, whole rows and `HUGE` rectangles are clipped, to `otherwise`.
+        A single cell is kept as it is, so that a cell outside the used extent stays a (wrong) cell. Where the
+        extents are guessed, only whole columns, whole rows and `HUGE` rectangles are clipped.
         """
-        if self._known is None:
-            whole = area.range.last_row == MAX_ROW or area.range.last_column == MAX_COLUMN
-            if area.range.size == 1 or (area.range.size <= HUGE and not whole):
-                return area.range
-            return None if otherwise is None else area.range.intersection(otherwise)
-        if area.sheet.casefold() not in self._known:
+        name = area.sheet.casefold()
+        if self._complete and name not in self._extents:
             return None
         if area.range.size == 1:
             return area.range
-        extent = self._known[area.sheet.casefold()]
-        return None if extent is None else area.range.intersection(extent)
+        if self._complete:
+            extent = self._extents[name]
+        elif _is_whole(area.range) or area.range.size > HUGE:
+            extent = self._extents.get(name, _NOMINAL)
+        else:
+            return area.range
+        return None if extent is None else area.range.intersection(_extent(extent))
+
+
+_NOMINAL = "A1:CV1000"
+_extent = lru_cache(maxsize=1024)(Range.parse)
+
+
+def _is_whole(area: Range) -> bool:
+    return area.size > 1 and (area.last_row == MAX_ROW or area.last_column == MAX_COLUMN)
 
 
 class CellSet:
@@ -67,13 +95,6 @@ class CellSet:
 
     def __init__(self) -> None:
         self._columns: dict[tuple[str, int], int] = {}
-
-    @classmethod
-    def of(cls, areas: Iterable[Area]) -> CellSet:
-        cells = cls()
-        for area in areas:
-            cells.add(area.sheet, area.range)
-        return cells
 
     def add(self, sheet: str, area: Range) -> None:
         rows = ((1 << (area.last_row - area.first_row + 1)) - 1) << area.first_row
@@ -92,11 +113,3 @@ class CellSet:
     def shared(self, other: CellSet) -> int:
         """How many cells both hold."""
         return sum((rows & other._columns.get(key, 0)).bit_count() for key, rows in self._columns.items())
-
-    def box(self, sheet: str) -> Range | None:
-        """The smallest rectangle from A1 that holds the set's cells of `sheet`; None without any."""
-        found = [(column, rows) for (name, column), rows in self._columns.items() if name == sheet.casefold()]
-        if not found:
-            return None
-        last_row = max(rows.bit_length() for _, rows in found) - 1
-        return Range(1, 1, last_row, max(column for column, _ in found))

@@ -82,9 +82,7 @@ def _about_form(about: Any) -> str | None:
 _ABOUT_FORMS = ("address", "value", "labels")
 
 About: TypeAlias = Annotated[
-    Annotated[str, Tag("address")]
-    | Annotated[TypedValue, Tag("value")]
-    | Annotated[RowAndColumn, Tag("labels")],
+    Annotated[str, Tag("address")] | Annotated[TypedValue, Tag("value")] | Annotated[RowAndColumn, Tag("labels")],
     Discriminator(
         _about_form,
         custom_error_type="about_form",
@@ -310,9 +308,7 @@ def load_questions(path: str | PathLike[str]) -> QuestionFile:
     except ValueError as error:  # an integer of thousands of digits
         raise QuestionFileError([f"{file}: not usable JSON: {error}"]) from None
     if not isinstance(raw, dict):
-        raise QuestionFileError(
-            [f"{file}: found {_found(raw)}, expected a JSON object with workbook and questions"]
-        )
+        raise QuestionFileError([f"{file}: found {_found(raw)}, expected a JSON object with workbook and questions"])
     problems = [f"{file}: {repeated}" for repeated in repeated_keys]
     asked = raw.get("questions")
     questions = asked if isinstance(asked, list) else []
@@ -411,9 +407,7 @@ def _unreadable(members: Iterable[Any], sheet: str) -> Iterator[str]:
 def _repeated(ids: Iterable[str]) -> list[str]:
     """Ids are compared without case, because the keys of a reply are."""
     counts = Counter(text.casefold() for text in ids)
-    return [
-        f'question {name}, field "id": found {n} times, expected once' for name, n in counts.items() if n > 1
-    ]
+    return [f'question {name}, field "id": found {n} times, expected once' for name, n in counts.items() if n > 1]
 
 
 def _object(pairs: list[tuple[str, Any]], repeated: list[str]) -> dict[str, Any]:
@@ -421,9 +415,7 @@ def _object(pairs: list[tuple[str, Any]], repeated: list[str]) -> dict[str, Any]
     if len(found) < len(pairs):
         counts = Counter(key for key, _ in pairs)
         where = f"question {found['id']}" if isinstance(found.get("id"), str) else "an object"
-        repeated += [
-            f'{where}, field "{key}": found {n} times, expected once' for key, n in counts.items() if n > 1
-        ]
+        repeated += [f'{where}, field "{key}": found {n} times, expected once' for key, n in counts.items() if n > 1]
     return found
 
 
