@@ -124,6 +124,8 @@ def _read(package: Package) -> Workbook:
     related = package.relationships(part)
     by_kind = {relationship.kind: relationship.target for relationship in related.values()}
     outline = _read_outline(package, part)
+    if not outline.sheets:
+        raise PackageError("its workbook part lists no worksheets")
     strings, styles = by_kind.get("sharedStrings", ""), by_kind.get("styles", "")
     types = CellTypes(
         _read_shared_strings(package, strings) if strings in package else [],

@@ -53,7 +53,7 @@ def read_sheet(package: Package, part: str, types: CellTypes) -> SheetContent:
     content = SheetContent()
     rows = content.rows
     strings = types.strings
-    general = "General"
+    general = types.formats[0] if types.formats else "General"  # no s attribute is the first style
     formats = {str(index): code for index, code in enumerate(types.formats)}
     columns: dict[str, int] = {}
     groups: dict[str, SharedGroup] = {}
@@ -132,6 +132,7 @@ def read_sheet(package: Package, part: str, types: CellTypes) -> SheetContent:
                 add_span(shown_rows, row, row)
         elif kind == "is":
             clear()
+            string = ""
             parser.EndElementHandler = end
             has_value = in_inline = True
         elif kind == "t":
