@@ -7,6 +7,7 @@ is the same without formulas.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import partial
@@ -18,15 +19,23 @@ from pytest_cellprose.encodings.values import ERROR, sheet_heading
 from pytest_cellprose.workbook.formulas import display, tokens
 from pytest_cellprose.workbook.model import Cell, DefinedName, ErrorValue, Workbook, Worksheet
 from pytest_cellprose.workbook.number_formats import serial_from_text, serial_text
-from pytest_cellprose.workbook.patterns import Pattern, cover, spilled_cells, worksheet_patterns
+from pytest_cellprose.workbook.patterns import (
+    Pattern,
+    Position,
+    cover,
+    hardcoded_cells,
+    spilled_cells,
+    worksheet_patterns,
+)
 from pytest_cellprose.workbook.refs import Range, cell_name, column_letters, quote_sheet
 
 ADDRESSES_LEGEND = "Column letters and row numbers give cell addresses."
 FORMULAS_LEGEND = " Below each table, 'C3:F9 =f' means f is C3's formula, filled over the range."
 MARKS = (" (hidden)", " (empty)", " (chartsheet)", " (dialogsheet)", " (macrosheet)", " (visible)")
 
-TEXT_COLUMN_FROM = 4
-"""So many apostrophes in a column cost more than naming the column once."""
+TEXT_LINE_FROM = 4
+"""So many apostrophes in a column or row cost more than naming it once."""
+SHORTEST_RUN_OF_MERGED = 3
 MOST_HIDDEN = 30
 MOST_MERGED = 40
 LONGEST_NOTE = 200
@@ -39,8 +48,9 @@ def encode(workbook: Workbook, *, formulas: bool = True) -> str:
     if any(sheet.rows for sheet in workbook.worksheets):
         lines.append(ADDRESSES_LEGEND + (FORMULAS_LEGEND if any(patterns) else ""))
     if formulas:
-        lines += _names(workbook.defined_names, patterns)
-        lines += _links(workbook.external_links)
+        names = _names_in_use(workbook.defined_names, patterns)
+        lines += _names(names)
+        lines += _links(workbook.external_links, names, patterns)
     for sheet, its_patterns in zip(workbook.worksheets, patterns, strict=True):
         lines += _sheet(sheet, its_patterns, workbook.date1904)
     return "\n".join(lines) + "\n"
@@ -49,42 +59,49 @@ def encode(workbook: Workbook, *, formulas: bool = True) -> str:
 # 1 Prologue
 
 
-def _names(names: Sequence[DefinedName], patterns: Iterable[Sequence[Pattern]]) -> Iterator[str]:
+def _names_in_use(names: Iterable[DefinedName], patterns: Iterable[Sequence[Pattern]]) -> list[DefinedName]:
     """The names that formulas use, and the names that those use in turn."""
-    known = [
-        name for name in names if not name.hidden and not name.name.startswith("_xlnm.") and "#REF!" not in name.text
-    ]
+    known: dict[str, list[DefinedName]] = {}
+    for name in names:
+        if not name.hidden and not name.name.startswith("_xlnm.") and "#REF!" not in name.text:
+            known.setdefault(name.name.casefold(), []).append(name)
     if not known:
-        return
+        return []
     waiting = [pattern.formula.text for sheet in patterns for pattern in sheet]
     used: set[str] = set()
-    by_name: dict[str, list[DefinedName]] = {}
-    for name in known:
-        by_name.setdefault(name.name.casefold(), []).append(name)
     while waiting:
-        for word in _words(waiting.pop()):
-            if word in by_name and word not in used:
+        for token in tokens(waiting.pop()):
+            word = token.text.casefold()
+            if token.kind in ("name", "function") and word in known and word not in used:
                 used.add(word)
-                waiting += [name.text for name in by_name[word]]
-    kept = [name for name in known if name.name.casefold() in used]
-    if kept:
+                waiting += [name.text for name in known[word]]
+    return [name for name in names if name.name.casefold() in used and name in known[name.name.casefold()]]
+
+
+def _names(names: Sequence[DefinedName]) -> Iterator[str]:
+    if names:
         yield "names: " + "; ".join(
             (f"{quote_sheet(name.sheet)}!" if name.sheet is not None else "")
             + f"{name.name}={without_dollars(display(name.text, own_table=''))}"
-            for name in kept
+            for name in names
         )
 
 
-def _words(formula: str) -> Iterator[str]:
-    for token in tokens(formula):
-        if token.kind in ("name", "function"):
-            yield token.text.casefold()
+def _links(books: Sequence[str], names: Iterable[DefinedName], patterns: Iterable[Sequence[Pattern]]) -> Iterator[str]:
+    if not books:
+        return
+    texts = [name.text for name in names] + [pattern.formula.text for sheet in patterns for pattern in sheet]
+    links = [
+        f"[{number}]={_base_name(book)}"
+        for number, book in enumerate(books, 1)
+        if any(f"[{number}]" in text for text in texts)
+    ]
+    if links:
+        yield "links: " + "; ".join(links)
 
 
-def _links(books: Sequence[str]) -> Iterator[str]:
-    if books:
-        names = (one_line(re.split(r"[/\\]", book)[-1]) for book in books)
-        yield "links: " + "; ".join(f"[{number}]={name}" for number, name in enumerate(names, 1))
+def _base_name(path: str) -> str:
+    return one_line(path.replace("\\", "/").rpartition("/")[2])
 
 
 # 2 Sheet
@@ -92,11 +109,16 @@ def _links(books: Sequence[str]) -> Iterator[str]:
 
 def _sheet(sheet: Worksheet, patterns: Sequence[Pattern], date1904: bool) -> Iterator[str]:
     yield sheet_heading(sheet.name) + _marks(sheet)
-    text_columns: list[int] = []
-    yield from _grid(sheet, date1904, text_columns)
+    text_lines: list[str] = []
+    yield from _grid(sheet, date1904, text_lines)
     for pattern in patterns:
         yield _formula_line(sheet, pattern)
-    yield from _trailers(sheet, text_columns)
+    if text_lines:
+        yield "text: " + ",".join(text_lines)
+    yield from _tables(sheet)
+    yield from _hidden(sheet)
+    yield from _merged(sheet)
+    yield from _notes(sheet, hardcoded_cells(sheet, patterns))
 
 
 def _marks(sheet: Worksheet) -> str:
@@ -115,12 +137,16 @@ def _marks(sheet: Worksheet) -> str:
 # 3 Grid
 
 
-def _grid(sheet: Worksheet, date1904: bool, text_columns: list[int]) -> Iterator[str]:
-    """Header, delimiter and a line per row that shows something; fills in `text_columns`."""
+def _grid(sheet: Worksheet, date1904: bool, text_lines: list[str]) -> Iterator[str]:
+    """Header, delimiter and a line per row that shows something.
+
+    Fills in `text_lines`: the columns, then the rows, whose texts go without their apostrophes.
+    """
     spilled = spilled_cells(sheet)
     rows: dict[int, dict[int, str]] = {}
-    quoted: dict[int, list[int]] = {}
-    not_text: set[int] = set()
+    quoted: list[Position] = []
+    mixed_columns: set[int] = set()
+    mixed_rows: set[int] = set()
     used: set[int] = set()
     for row, columns in sheet.rows.items():
         shown: dict[int, str] = {}
@@ -129,21 +155,23 @@ def _grid(sheet: Worksheet, date1904: bool, text_columns: list[int]) -> Iterator
             if isinstance(value, str) and not isinstance(value, ErrorValue):
                 text = escape_cell(one_line(value))
                 if text and reads_as_another_kind(text):
-                    quoted.setdefault(column, []).append(row)
+                    quoted.append((row, column))
             else:
                 text = value_text(cell, (row, column) not in spilled, date1904)
-                not_text.add(column)
+                mixed_columns.add(column)
+                mixed_rows.add(row)
             if text:
                 shown[column] = text
         if shown:
             rows[row] = shown
             used.update(shown)
-    for column, quoted_rows in quoted.items():
-        if len(quoted_rows) >= TEXT_COLUMN_FROM and column not in not_text:
-            text_columns.append(column)
-        else:
-            for row in quoted_rows:
-                rows[row][column] = "'" + rows[row][column]
+    text_columns = _mostly_quoted((column for _, column in quoted), mixed_columns)
+    quoted = [(row, column) for row, column in quoted if column not in text_columns]
+    text_rows = _mostly_quoted((row for row, _ in quoted), mixed_rows)
+    for row, column in quoted:
+        if row not in text_rows:
+            rows[row][column] = "'" + rows[row][column]
+    text_lines += [*map(column_letters, text_columns), *map(str, text_rows)]
     if not rows:
         return
     places = {column: place for place, column in enumerate(sorted(used), 1)}
@@ -154,9 +182,17 @@ def _grid(sheet: Worksheet, date1904: bool, text_columns: list[int]) -> Iterator
         last = 0
         for column, text in shown.items():
             place = places[column]
-            parts.append("|" * (place - last) + text)
+            parts.append("|" * (place - last))
+            if text[0].isalpha():
+                parts.append(" ")  # most words are one token with the blank before them, and more without it
+            parts.append(text)
             last = place
         yield "".join(parts)
+
+
+def _mostly_quoted(lines: Iterable[int], mixed: set[int]) -> list[int]:
+    """The columns (or rows) of texts only that would need `TEXT_LINE_FROM` apostrophes or more."""
+    return sorted(line for line, times in Counter(lines).items() if times >= TEXT_LINE_FROM and line not in mixed)
 
 
 # 4 Cell text
@@ -290,9 +326,7 @@ def _list(ranges: Iterable[Range]) -> str:
 # 6 Trailers
 
 
-def _trailers(sheet: Worksheet, text_columns: Sequence[int]) -> Iterator[str]:
-    if text_columns:
-        yield "text: " + ",".join(map(column_letters, sorted(text_columns)))
+def _tables(sheet: Worksheet) -> Iterator[str]:
     if sheet.tables:
         yield "tables: " + "; ".join(
             f"{table.name} {table.ref}"
@@ -300,9 +334,6 @@ def _trailers(sheet: Worksheet, text_columns: Sequence[int]) -> Iterator[str]:
             + (" totals" if table.totals_rows else "")
             for table in sheet.tables
         )
-    yield from _hidden(sheet)
-    yield from _merged(sheet)
-    yield from _notes(sheet)
 
 
 def _hidden(sheet: Worksheet) -> Iterator[str]:
@@ -334,18 +365,46 @@ def _more(left: int) -> str:
 
 
 def _merged(sheet: Worksheet) -> Iterator[str]:
-    areas = sorted(area for area in sheet.merged if sheet.cell(area.first_row, area.first_column) is not None)
+    areas = [area for area in sheet.merged if sheet.cell(area.first_row, area.first_column) is not None]
     if areas:
-        yield "merged: " + " ".join(map(str, areas[:MOST_MERGED])) + _more(len(areas) - MOST_MERGED)
+        runs = [str(first) if first == last else f"{first}..{last}" for first, last in merged_runs(areas)]
+        yield "merged: " + " ".join(runs[:MOST_MERGED]) + _more(len(runs) - MOST_MERGED)
+
+
+def merged_runs(areas: Iterable[Range]) -> list[tuple[Range, Range]]:
+    """First and last of each run of ranges of one shape, side by side or, what is left, one below the other."""
+    left = dict.fromkeys(sorted(areas))
+    runs = []
+    for sideways in (True, False):
+        for area in list(left):
+            run = [area]
+            while (following := _following(run[-1], sideways)) in left:
+                run.append(following)
+            if area in left and len(run) >= SHORTEST_RUN_OF_MERGED:
+                runs.append((area, run[-1]))
+                for each in run:
+                    del left[each]
+    return sorted([*runs, *((area, area) for area in left)])
+
+
+def _following(area: Range, sideways: bool) -> Range:
+    height = area.last_row - area.first_row + 1
+    width = area.last_column - area.first_column + 1
+    down, right = (0, width) if sideways else (height, 0)
+    return Range(area.first_row + down, area.first_column + right, area.last_row + down, area.last_column + right)
 
 
 _THREADED = re.compile(r"\A\[[^\]]*\].*?linkid=870924\s*\w+:\s*", re.DOTALL)
 """The page that a threaded comment refers older versions of Excel to, before it comes to the point."""
 
 
-def _notes(sheet: Worksheet) -> Iterator[str]:
+def _notes(sheet: Worksheet, hardcoded: Iterable[Position]) -> Iterator[str]:
+    """What people wrote about cells that they typed over a formula; other notes cost more than they tell."""
+    wanted = set(hardcoded)
     notes = []
     for row, column, text in sorted(sheet.comments):
+        if (row, column) not in wanted:
+            continue
         shown = one_line(_THREADED.sub("", text))
         if len(shown) > LONGEST_NOTE:
             shown = shown[:LONGEST_NOTE].rstrip() + "…"
@@ -356,7 +415,7 @@ def _notes(sheet: Worksheet) -> Iterator[str]:
 
 
 _KEPT_WITHOUT_FORMULAS: frozenset[Kept] = frozenset({"values", "addresses", "merged", "hidden"})
-VERSION = "0.2"
+VERSION = "0.3"
 
 CELLPROSE_LEAN_GFM = Encoding(
     "cellprose_lean_gfm",

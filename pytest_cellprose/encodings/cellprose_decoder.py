@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 from pytest_cellprose.encodings.gfm import split_cells
@@ -104,11 +105,13 @@ def _body(sheet: Worksheet, lines: list[str]) -> Worksheet:
         elif match := _FORMULA.fullmatch(line):
             formulas.append(match)
     columns = [column_number(each) for each in letters]
-    text_columns = {column_number(each) for each in trailers.get("text", "").split(",") if each}
+    text_lines = trailers.get("text", "").split(",")
+    text_columns = {column_number(each) for each in text_lines if each.isalpha()}
+    text_rows = {int(each) for each in text_lines if each.isdecimal()}
     for row, texts in rows.items():
         sheet.rows[row] = {
-            column: Cell(text) if column in text_columns else _cell(text)
-            for column, text in zip(columns, texts, strict=False)
+            column: Cell(text) if column in text_columns or row in text_rows else _cell(text)
+            for column, text in zip(columns, map(str.strip, texts), strict=False)
             if text
         }
     for match in formulas:
@@ -117,7 +120,7 @@ def _body(sheet: Worksheet, lines: list[str]) -> Worksheet:
     return replace(
         sheet,
         tables=_tables(sheet, trailers.get("tables", "")),
-        merged=tuple(map(Range.parse, trailers.get("merged", "").partition(" +")[0].split())),
+        merged=tuple(_merged(trailers.get("merged", "").partition(" +")[0])),
         comments=tuple(
             Comment(area.first_row, area.first_column, note.replace('""', '"'))
             for address, note in _NOTE.findall(trailers.get("notes", ""))
@@ -174,6 +177,15 @@ def _tables(sheet: Worksheet, text: str) -> tuple[Table, ...]:
         )
         tables.append(Table(match[1], area, columns, 0 if match[3] else 1, 1 if match[4] else 0))
     return tuple(tables)
+
+
+def _merged(text: str) -> Iterator[Range]:
+    for run in text.split():
+        first, last = (Range.parse(each) for each in (run.split("..") * 2)[:2])
+        height, width = first.last_row - first.first_row + 1, first.last_column - first.first_column + 1
+        for row in range(first.first_row, last.last_row + 1, height):
+            for column in range(first.first_column, last.last_column + 1, width):
+                yield Range(row, column, row + height - 1, column + width - 1)
 
 
 def _hidden(text: str, kind: str) -> tuple[tuple[int, int], ...]:
