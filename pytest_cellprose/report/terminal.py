@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_cellprose.report import figures
 from pytest_cellprose.report.limitations import SET_LABELS
@@ -13,35 +13,46 @@ from pytest_cellprose.report.model import ModelReport, Report, SetReport
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-NARROWEST = 60
-"""Below, columns could not be told apart: lines are then this long all the same."""
+NARROWEST = 80
+"""In less, names and numbers would not stay whole: lines are then this long all the same."""
 
 STYLES = {"win": "green", "loss": "red"}
 
-_ASCII = str.maketrans({"×": "x", "–": "-", "−": "-", "∞": "inf", "·": "|", "…": "...", "│": "|"})
+_ASCII = str.maketrans({"×": "x", "–": "-", "−": "-", "∞": "inf", "·": "|", "…": "...", "─": "-"})
+
+
+class _Look(NamedTuple):
+    width: int
+    unicode: bool
+
+    def say(self, text: str) -> str:
+        """Before the layout, because signs may get longer."""
+        if self.unicode:
+            return text
+        return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
 
 
 def lines(report: Report, width: int = 80, colour: bool = False, unicode: bool = True) -> list[str]:
-    """Lines of at most `width` characters (at least 60), without trailing blanks.
+    """Lines of at most `width` characters (but 80 at least), without trailing blanks.
 
     `colour` adds ANSI escapes; without `unicode` there are ASCII characters only.
     """
-    width = max(width, NARROWEST)
+    look = _Look(max(width, NARROWEST), unicode)
     parts: list[RenderableType] = []
     for name, of_set in report.sets.items():
         label = SET_LABELS[name]
         for alias, model in of_set.models.items():
             if parts:
                 parts.append("")
-            parts += _model(report, label, of_set, alias, model, width)
+            parts += _model(report, label, of_set, alias, model, look)
     if parts:
         parts.append("")
-    parts += _closing(report)
-    return _render(parts, width, colour, unicode)
+    parts += [_hanging(look.say(line)) for line in _closing(report)]
+    return _render(parts, look, colour)
 
 
 def _model(
-    report: Report, label: str, of_set: SetReport, alias: str, model: ModelReport, width: int
+    report: Report, label: str, of_set: SetReport, alias: str, model: ModelReport, look: _Look
 ) -> list[RenderableType]:
     from rich.padding import Padding
     from rich.text import Text
@@ -50,25 +61,26 @@ def _model(
     repeats = f", {report.repeats} repeats" if report.repeats > 1 else ""
     apart = " (reported apart)" if model.status == "apart" else ""
     parts: list[RenderableType] = [
-        Text.assemble((f"{alias}{apart}", "bold"), f" · {label}: {size}{repeats}"),
+        Text.assemble((look.say(f"{alias}{apart}"), "bold"), look.say(f" · {label}: {size}{repeats}")),
     ]
     if model.note:
-        parts.append(Padding(Text(model.note, style="italic"), (0, 0, 0, 2)))
-    parts.append(Padding(_encodings(model, width), (0, 0, 0, 2)))
+        parts.append(Padding(Text(look.say(model.note), style="italic"), (0, 0, 0, 2)))
+    parts.append(Padding(_encodings(model, look), (0, 0, 0, 2)))
     if model.against:
         heading = f"Cost per correct, {report.challenger} over each baseline (95% interval):"
-        parts.append(Padding(Text(heading), (0, 0, 0, 2)))
-        parts.append(Padding(_verdicts(model), (0, 0, 0, 4)))
+        parts.append(Padding(Text(look.say(heading)), (0, 0, 0, 2)))
+        parts.append(Padding(_verdicts(model, look), (0, 0, 0, 4)))
     return parts
 
 
-def _encodings(model: ModelReport, width: int) -> RenderableType:
+def _encodings(model: ModelReport, look: _Look) -> RenderableType:
     from rich import box
     from rich.table import Table
 
     failing = any(encoding.failures for encoding in model.encodings.values())
-    gap = 0 if failing and width < 90 else 1
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap, 0, 0), header_style="")
+    gap = 0 if failing and look.width < 90 else 1
+    rule = box.Box(look.say(str(box.SIMPLE_HEAD)), ascii=not look.unicode)
+    table = Table(box=rule, show_edge=False, pad_edge=False, padding=(0, gap, 0, 0), header_style="")
     table.add_column("encoding", overflow="fold", min_width=10)
     for heading in ("accuracy", "tokens in", "tokens out", "cost/call", "cost/correct"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -86,11 +98,11 @@ def _encodings(model: ModelReport, width: int) -> RenderableType:
         ]
         if failing:
             cells.append(str(sum(encoding.failures.values()) or ""))
-        table.add_row(*cells, style="bold" if encoding.role == "challenger" else None)
+        table.add_row(*map(look.say, cells), style="bold" if encoding.role == "challenger" else None)
     return table
 
 
-def _verdicts(model: ModelReport) -> RenderableType:
+def _verdicts(model: ModelReport, look: _Look) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
@@ -101,12 +113,13 @@ def _verdicts(model: ModelReport) -> RenderableType:
     table.add_column(ratio=1)
     for name, against in model.against.items():
         word = against.verdict or "no verdict"
-        verdict = Text.assemble((word, STYLES.get(word, "")), f": {against.reason}")
-        table.add_row(name, figures.ratio(against.ratio), figures.interval(against.interval), verdict)
+        verdict = Text.assemble((word, STYLES.get(word, "")), look.say(f": {against.reason}"))
+        ratio, interval = figures.ratio(against.ratio), figures.interval(against.interval)
+        table.add_row(look.say(name), look.say(ratio), look.say(interval), verdict)
     return table
 
 
-def _closing(report: Report) -> list[RenderableType]:
+def _closing(report: Report) -> list[str]:
     """One line each: what did not run and why, failures, faults, and whether the run can be published."""
     cells = report.cells
     found: list[str] = []
@@ -136,7 +149,7 @@ def _closing(report: Report) -> list[RenderableType]:
     if report.mode == "final":
         found += [f"deviation: {deviation}" for deviation in report.deviations]
         found.append("publishable" if report.publishable else "not publishable")
-    return [_hanging(line) for line in found]
+    return found
 
 
 def _hanging(line: str) -> RenderableType:
@@ -154,13 +167,13 @@ def _hanging(line: str) -> RenderableType:
     return table
 
 
-def _render(parts: list[RenderableType], width: int, colour: bool, unicode: bool) -> list[str]:
+def _render(parts: list[RenderableType], look: _Look, colour: bool) -> list[str]:
     from rich.console import Console
 
     stream = io.StringIO()
     console = Console(
         file=stream,
-        width=width,
+        width=look.width,
         force_terminal=colour,
         no_color=not colour,
         color_system="standard" if colour else None,
@@ -168,11 +181,7 @@ def _render(parts: list[RenderableType], width: int, colour: bool, unicode: bool
         markup=False,
         emoji=False,
         legacy_windows=False,
-        safe_box=not unicode,
     )
     for part in parts:
         console.print(part)
-    text = stream.getvalue()
-    if not unicode:
-        text = text.translate(_ASCII).replace("─", "-").encode("ascii", "replace").decode("ascii")
-    return [line.rstrip() for line in text.splitlines()]
+    return [line.rstrip() for line in stream.getvalue().splitlines()]

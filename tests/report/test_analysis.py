@@ -1,0 +1,370 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+from report_factories import (
+    SIX,
+    all_records,
+    failure,
+    fault,
+    manifest,
+    model_entry,
+    record,
+    workbook_entry,
+)
+
+from pytest_cellprose.record import CellId, Usage
+from pytest_cellprose.report.analysis import analyse
+from pytest_cellprose.report.model import ModelReport, Report
+from pytest_cellprose.run.manifest import Manifest, PlannedOut
+
+
+def cell(encoding: str = "csv", workbook: str = "a", repeat: int = 1, model: str = "haiku55") -> CellId:
+    return CellId(model=model, encoding=encoding, workbook=workbook, repeat=repeat)
+
+
+def only_model(report: Report) -> ModelReport:
+    (of_set,) = report.sets.values()
+    (model,) = of_set.models.values()
+    return model
+
+
+def test_cost_per_correct_averages_repeats_first_and_then_workbooks() -> None:
+    plan = manifest(encodings=["csv"], workbooks=["a", "b"], repeats=2)
+    report = analyse(
+        plan,
+        [
+            record(cell(workbook="a", repeat=1), (1, 1, 1, 1), cost=1_000_000_000),
+            record(cell(workbook="a", repeat=2), (1, 1, 0, 0), cost=3_000_000_000),
+            record(cell(workbook="b", repeat=1), (0.5, 0, 0, 0), cost=5_000_000_000),
+            record(cell(workbook="b", repeat=2), (0.5, 0, 0, 0), cost=5_000_000_000),
+        ],
+    )
+    row = only_model(report).encodings["csv"]
+    assert row.accuracy == 0.4375  # (0.75 + 0.125) / 2
+    assert row.cost_per_call == 3.5
+    assert row.cost_per_correct == 8.0
+    assert row.calls == 4
+    assert row.workbooks == 2
+
+
+def test_the_accuracy_by_question_weighs_every_question_alike() -> None:
+    plan = manifest(encodings=["csv"])
+    report = analyse(
+        plan,
+        [
+            record(cell(workbook="a"), (1, 1, 1), kinds=("value", "value", "trace")),
+            record(cell(workbook="b"), (0,), kinds=("value",)),
+        ],
+    )
+    row = only_model(report).encodings["csv"]
+    assert row.accuracy == 0.5
+    assert row.accuracy_by_question == 0.75
+    assert row.by_kind["value"].questions == 3
+    assert row.by_kind["value"].right == 2
+    assert row.by_kind["value"].accuracy == pytest.approx(2 / 3, abs=1e-9)
+    assert row.by_kind["trace"].accuracy == 1
+
+
+def test_a_failure_scores_0_and_keeps_its_tokens_and_cost() -> None:
+    plan = manifest(encodings=["csv"])
+    report = analyse(
+        plan,
+        [
+            record(cell(workbook="a"), cost=2_000_000_000, tokens=(100, 10, None)),
+            failure(cell(workbook="b"), cost=4_000_000_000, tokens=(300, 30, None)),
+        ],
+    )
+    row = only_model(report).encodings["csv"]
+    assert row.accuracy == 0.5
+    assert row.accuracy_by_question == 0.5
+    assert row.cost_per_call == 3
+    assert (row.input_tokens, row.output_tokens) == (200, 20)
+    assert row.failures == {"truncated": 1}
+    assert report.cells.failed == 1
+    assert report.complete
+    assert report.publishable
+
+
+def test_a_failure_without_reported_tokens_costs_nothing_known() -> None:
+    report = analyse(
+        manifest(encodings=["csv"]),
+        [
+            record(cell(workbook="a"), cost=2_000_000_000, tokens=(100, 10, None)),
+            failure(cell(workbook="b"), "api_error", cost=None, tokens=(None, None, None)),
+        ],
+    )
+    row = only_model(report).encodings["csv"]
+    assert row.cost_per_call == 1
+    assert row.input_tokens == 100
+
+
+def test_an_answer_without_reported_tokens_has_an_unknown_cost() -> None:
+    plan = manifest()
+    records = [
+        record(planned, cost=None if planned.encoding == "cellprose_lean_gfm" else 1_000)
+        for planned in plan.matrix.cells()
+    ]
+    model = only_model(analyse(plan, records))
+    assert model.encodings["cellprose_lean_gfm"].cost_per_call is None
+    assert model.encodings["cellprose_lean_gfm"].cost_per_correct is None
+    assert model.against["csv"].ratio is None
+    assert model.against["csv"].verdict == "no difference"
+
+
+def test_nothing_right_is_infinite_and_loses() -> None:
+    plan = manifest(workbooks=["w1", "w2", "w3", "w4"])
+    scores = {"w1": 0.5, "w2": 1.0, "w3": 0.0, "w4": 0.5}
+    records = [
+        record(planned, (0,), cost=10_000_000)
+        if planned.encoding == "cellprose_lean_gfm"
+        else record(planned, (scores[planned.workbook],), cost=20_000_000)
+        for planned in plan.matrix.cells()
+    ]
+    model = only_model(analyse(plan, records))
+    assert model.encodings["cellprose_lean_gfm"].cost_per_correct == float("inf")
+    against = model.against["markitdown"]
+    assert against.ratio == float("inf")
+    assert against.verdict == "loss"
+
+
+def test_the_latest_record_that_is_not_a_fault_counts() -> None:
+    plan = manifest(encodings=["csv"], workbooks=["a"])
+    lines = [
+        record(cell(), (0,), start=0),
+        record(cell(), (1,), start=10),
+        fault(cell(), start=20),
+        record(cell(), (0.25,), start=99, run="another-run"),
+    ]
+    for order in (lines, lines[::-1]):
+        report = analyse(plan, order)
+        assert only_model(report).encodings["csv"].accuracy == 1
+        assert report.cells.measured == 1
+        assert report.cells.faulted == 0
+        assert report.faults == []
+
+
+def test_superseded_and_faulted_attempts_are_spent_but_cost_no_cell() -> None:
+    plan = manifest(encodings=["csv"], workbooks=["a"])
+    report = analyse(plan, [fault(cell(), cost=1_000_000_000), record(cell(), cost=2_000_000_000, start=5)])
+    assert report.spent == 3
+    assert only_model(report).encodings["csv"].cost_per_call == 2
+
+
+def test_nominal_prices_are_not_spent() -> None:
+    plan = manifest(models=["reader"], encodings=["csv"], workbooks=["a"])
+    report = analyse(plan, [record(cell(model="reader"), cost=2_000_000_000)])
+    assert report.spent == 0
+    assert only_model(report).encodings["csv"].cost_per_call == 2
+
+
+def test_every_planned_cell_is_counted_once() -> None:
+    plan = manifest(
+        models=["reader", "haiku55"],
+        encodings=["csv", "toon"],
+        workbooks=["a", "b", "c"],
+        matrix={"skipped_models": {"haiku55": "live models need --cellprose-live"}},
+        mode="development",
+        publishable=False,
+    )
+    cells = [planned for planned in plan.matrix.cells() if planned.model == "reader"]
+    report = analyse(plan, [record(cells[0]), failure(cells[1]), fault(cells[2]), record(cells[3])])
+    counts = report.cells
+    assert (counts.planned, counts.measured, counts.failed) == (12, 3, 1)
+    assert (counts.faulted, counts.skipped, counts.not_run) == (1, 6, 2)
+    assert report.not_run == [str(planned) for planned in cells[4:]]
+    assert [found.kind for found in report.faults] == ["timeout"]
+    assert not report.complete
+
+
+def test_skipped_models_leave_a_run_complete() -> None:
+    plan = manifest(
+        models=["reader", "haiku55"], matrix={"skipped_models": {"haiku55": "needs a key"}}, publishable=False
+    )
+    records = [record(planned) for planned in plan.matrix.cells() if planned.model == "reader"]
+    report = analyse(plan, records)
+    assert report.complete
+    assert list(report.sets["development"].models) == ["reader"]
+
+
+@pytest.mark.parametrize("missing", ["not run", "faulted"])
+def test_an_incomplete_run_is_not_publishable_and_says_why(missing: str) -> None:
+    plan = manifest(workbooks=["a", "b", "c"])
+    records = [record(planned) for planned in plan.matrix.cells()]
+    last = records.pop()
+    if missing == "faulted":
+        records.append(fault(last.cell))
+    report = analyse(plan, records)
+    assert not report.publishable
+    assert any("1 of 9 planned cells" in deviation for deviation in report.deviations)
+    against = only_model(report).against["csv"]
+    assert against.workbooks == 2
+    assert "incomplete: 2 of 3 workbooks" in against.reason
+    assert "incomplete" not in only_model(report).against["markitdown"].reason
+
+
+def test_a_workbook_counts_only_when_every_repeat_was_measured() -> None:
+    plan = manifest(workbooks=["a", "b", "c"], repeats=3)
+    records = [record(planned) for planned in plan.matrix.cells() if planned != cell("csv", "b", 2)]
+    against = only_model(analyse(plan, records)).against
+    assert against["csv"].workbooks == 2
+    assert against["markitdown"].workbooks == 3
+
+
+def test_a_control_that_runs_once_is_complete_and_compared_with_nothing() -> None:
+    plan = manifest(encodings=SIX, repeats=3, matrix={"none_once": True})
+    report = analyse(plan, all_records(plan))
+    assert report.complete
+    model = only_model(report)
+    assert model.encodings["none"].calls == 2
+    assert model.encodings["none"].role == "control"
+    assert list(model.against) == ["markitdown", "csv", "markdown", "toon"]
+    assert all("none" not in (row.a, row.b) for row in model.paired.rows)
+
+
+def test_primary_baselines_come_first_and_agent_cellprose_is_not_tested() -> None:
+    encodings = ["toon", "agent_cellprose", "csv", "mine", "agent_xlsx", "cellprose_lean_gfm", "markitdown"]
+    plan = manifest(encodings=encodings)
+    against = only_model(analyse(plan, all_records(plan))).against
+    assert list(against) == ["agent_xlsx", "markitdown", "csv", "toon", "mine", "agent_cellprose"]
+    assert against["agent_cellprose"].verdict is None
+    assert against["agent_cellprose"].ratio is not None
+    assert against["mine"].verdict is not None
+
+
+def test_another_challenger_is_compared_with_the_rest() -> None:
+    plan = manifest(challenger="csv")
+    against = only_model(analyse(plan, all_records(plan))).against
+    assert list(against) == ["markitdown", "cellprose_lean_gfm"]
+
+
+def test_sets_and_models_are_never_mixed() -> None:
+    books = [workbook_entry("a"), workbook_entry("sb_1", "heldout"), workbook_entry("sb_2", "heldout")]
+    plan = manifest(models=["haiku55", "sonnet55"], workbooks=books)
+    sets = {book.name: book.set for book in books}
+    records = [
+        record(planned, (1.0 if planned.workbook == "a" else 0.5,), set=sets[planned.workbook])
+        for planned in plan.matrix.cells()
+    ]
+    report = analyse(plan, records)
+    assert list(report.sets) == ["heldout", "development"]
+    for name, accuracy, workbooks in (("heldout", 0.5, 2), ("development", 1.0, 1)):
+        of_set = report.sets[name]  # type: ignore[index]
+        assert of_set.workbooks == workbooks
+        assert list(of_set.models) == ["haiku55", "sonnet55"]
+        for model in of_set.models.values():
+            assert model.encodings["csv"].accuracy == accuracy
+            assert model.against["csv"].workbooks == workbooks
+    assert report.sets["development"].models["haiku55"].against["csv"].reason == "one workbook"
+
+
+def test_a_pair_that_was_planned_out_has_no_row() -> None:
+    out = PlannedOut(model="reader", encoding="markitdown", reason="it has no decoder")
+    plan = manifest(models=["reader", "haiku55"], matrix={"planned_out": [out]})
+    models = analyse(plan, all_records(plan)).sets["development"].models
+    assert "markitdown" not in models["reader"].encodings
+    assert "markitdown" not in models["reader"].against
+    assert "markitdown" in models["haiku55"].against
+
+
+def test_notes_travel_with_the_numbers() -> None:
+    plan = manifest(models=["reader", "haiku45", model_entry("own", vendor="compat", note=None)])
+    models = analyse(plan, all_records(plan)).sets["development"].models
+    assert models["reader"].note == "reader: a program; ceiling accuracy, nominal prices"
+    assert models["haiku45"].status == "apart"
+    assert models["own"].note is None
+
+
+def test_tokenizer_counts_are_set_against_csv() -> None:
+    plan = manifest(encodings=["csv", "toon"], workbooks=["a", "b"])
+    records = [record(planned, counted=400 if planned.encoding == "csv" else 300) for planned in plan.matrix.cells()]
+    (counted,) = only_model(analyse(plan, records)).encodings["toon"].counted
+    assert counted.counter == "toktok-rs 0.3.0 o200k_base"
+    assert (counted.tokens, counted.over_csv) == (300, 0.75)
+
+
+def test_frontier_and_resources_of_a_worked_example() -> None:
+    """Worked out by hand: passes, tokens, cached, micro-dollars, start and length in milliseconds."""
+    rows = [
+        (1, 900, 100, 300, 2000, 0, 20000),
+        (1, 1100, 140, 0, 2500, 5000, 30000),
+        (0, 1000, 401, 500, 4001, 10000, 61000),
+        (1, 950, 90, None, 1900, 40000, 10000),
+        (0, 870, 77, 0, 1600, 60000, 40000),
+    ]
+    plan = manifest(encodings=["csv"], workbooks=list("abcde"))
+    records = [
+        record(
+            cell(workbook=name),
+            (float(right),),
+            cost=cost * 1000,
+            start=start / 1000,
+            seconds=length / 1000,
+            usage=Usage(input=inputs, output=outputs, cached=cached),
+        )
+        for name, (right, inputs, outputs, cached, cost, start, length) in zip("abcde", rows, strict=True)
+    ]
+    row = only_model(analyse(plan, records)).encodings["csv"]
+    frontier, used = row.frontier, row.resources
+    assert frontier is not None
+    assert used is not None
+    assert (frontier.attempts, frontier.passes) == (5, 3)
+    assert frontier.cost_per_attempt == pytest.approx(0.0024002)
+    assert frontier.cost_per_pass == pytest.approx(0.004000333, rel=1e-6)
+    assert frontier.tokens_per_attempt == 1125
+    assert (used.input_per_attempt, used.output_per_attempt) == (964, 161)
+    assert used.cached_share == pytest.approx(0.165975, abs=5e-7)
+    assert (used.median_seconds, used.p90_seconds) == (30, 40)
+    assert (used.summed_seconds, used.wall_seconds) == (161, 100)
+    assert used.cost == pytest.approx(0.012001)
+
+
+def test_an_unknown_share_of_cached_tokens_is_not_0() -> None:
+    report = analyse(manifest(encodings=["csv"], workbooks=["a"]), [record(cell())])
+    used = only_model(report).encodings["csv"].resources
+    assert used is not None
+    assert used.cached_share is None
+
+
+def test_the_order_of_the_records_changes_nothing() -> None:
+    plan = manifest(models=["haiku55", "reader"], encodings=SIX, workbooks=list("abcde"), repeats=2)
+    records = all_records(plan)
+    records += [fault(records[3].cell, start=0.5), record(records[5].cell, (0.1,), start=0.1)]
+    expected = analyse(plan, records).model_dump_json()
+    for seed in range(3):
+        shuffled = list(records)
+        random.Random(seed).shuffle(shuffled)
+        assert analyse(plan, shuffled).model_dump_json() == expected
+
+
+def test_a_run_in_which_nothing_was_called() -> None:
+    plan: Manifest = manifest()
+    report = analyse(plan, [])
+    assert report.cells.not_run == report.cells.planned == 6
+    assert report.sets["development"].models == {}
+    assert not report.publishable
+
+
+def test_a_model_of_which_every_call_faulted_is_shown_without_numbers() -> None:
+    plan = manifest()
+    model = only_model(analyse(plan, [fault(planned) for planned in plan.matrix.cells()]))
+    assert model.encodings["csv"].accuracy is None
+    assert model.encodings["csv"].faults == {"timeout": 2}
+    assert model.against["csv"].verdict == "no difference"
+
+
+def test_limitations_name_size_synthetic_share_prices_and_agents() -> None:
+    books = [workbook_entry("made", synthetic=True), workbook_entry("rw_x", "heldout", questions=7)]
+    plan = manifest(workbooks=books, encodings=["cellprose_lean_gfm", "agent_xlsx", "csv"])
+    text = " ".join(analyse(plan, []).limitations)
+    assert "1 held-out workbook (7 questions) and 1 development workbook (4 questions)" in text
+    assert "1 of 2 workbooks are synthetic" in text
+    assert "2026-10-11" in text
+    assert "agent loop" in text
+    assert "tokenizer" in text
+    assert "No open-weight model" in text
+    hosted = manifest(models=[model_entry("own", vendor="compat", model_id="qwen-9", prices_checked=None)])
+    text = " ".join(analyse(hosted, []).limitations)
+    assert "own (qwen-9)" in text
+    assert "never checked" in text
