@@ -55,10 +55,10 @@ def compare(
         else None
     )
     word, reason = judge(numbers, lead)
-    if 1 < len(common) < FEW:
-        reason += f"; {len(common)} workbooks only"
     if len(common) < planned:
         reason += f"; incomplete: {len(common)} of {planned} workbooks"
+    elif 1 < len(common) < FEW:
+        reason += f"; {len(common)} workbooks only"
     return Comparison(numbers, Verdict(word, reason))
 
 
@@ -81,10 +81,10 @@ def judge(numbers: PairedBootstrap, lead_over_csv: float | None) -> Verdict:
         return Verdict("no difference", "costs unknown: answered calls without reported tokens")
     low, high = numbers.interval
     if high < 1 - SLACK:
-        return _guarded("the whole interval is below 1", lead_over_csv)
+        return _guarded("interval below 1", lead_over_csv)
     if low > 1 + SLACK:
-        return Verdict("loss", "the whole interval is above 1")
-    return Verdict("no difference", "the interval includes 1")
+        return Verdict("loss", "interval above 1")
+    return Verdict("no difference", "interval includes 1")
 
 
 def _guarded(ahead: str, lead_over_csv: float | None) -> Verdict:

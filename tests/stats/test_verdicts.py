@@ -43,7 +43,7 @@ def test_an_interval_around_1_is_no_difference() -> None:
 
 
 def test_dearer_is_a_loss_with_or_without_csv() -> None:
-    assert verdict(flat(2, 1), flat(1, 1), None) == ("loss", "the whole interval is above 1")
+    assert verdict(flat(2, 1), flat(1, 1), None) == ("loss", "interval above 1")
     assert verdict(flat(2, 1), flat(1, 1), flat(1, 1))[0] == "loss"
 
 
