@@ -154,7 +154,7 @@ def _is_right_value(question: Question, truth: Scalar, answer: Any) -> bool:
     if question.type == "date":
         return isinstance(answer, str) and _date(answer) == truth
     if isinstance(answer, int | float) and not isinstance(answer, bool):
-        return _shortest(answer) == folded(truth)
+        return shortest(answer) == folded(truth)
     return isinstance(answer, str) and folded(answer) == folded(truth)
 
 
@@ -233,7 +233,7 @@ def _date(answer: str) -> str | None:
     return match[1] if match else None
 
 
-def _shortest(number: float) -> str | None:
+def shortest(number: float) -> str | None:
     """``2024.0 -> "2024"``, ``1e-7 -> "0.0000001"``; None for what is not finite or no float could be."""
     try:
         if not math.isfinite(number):
