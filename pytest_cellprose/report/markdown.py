@@ -66,6 +66,8 @@ def _headline(report: Report) -> Iterator[str]:
             "paired bootstrap over workbooks. A win: the whole interval is below 1, and accuracy is at most one "
             "point below csv. A loss: the whole interval is above 1. Models are not compared with each other."
         )
+        if len(report.sets) > 1:
+            yield "The headline is the held-out set's: format, prompt and runner may have been tuned on the other."
         for name, of_set in report.sets.items():
             compared = {alias: model for alias, model in of_set.models.items() if model.against}
             plain = {alias: model for alias, model in compared.items() if not model.note}

@@ -45,9 +45,7 @@ def compare(
     common = challenger.keys() & baseline.keys()
     if not common:
         return Comparison(None, Verdict("no difference", "no workbook was completed on both sides"))
-    numbers = paired_bootstrap(
-        {name: challenger[name] for name in common}, {name: baseline[name] for name in common}
-    )
+    numbers = paired_bootstrap({name: challenger[name] for name in common}, {name: baseline[name] for name in common})
     guarded = sorted(common & csv.keys()) if csv else []
     lead = (
         sum(challenger[name].accuracy - csv[name].accuracy for name in guarded) / len(guarded)
@@ -89,9 +87,7 @@ def judge(numbers: PairedBootstrap, lead_over_csv: float | None) -> Verdict:
 
 def _guarded(ahead: str, lead_over_csv: float | None) -> Verdict:
     if lead_over_csv is None:
-        return Verdict(
-            "no difference", f"{ahead}, but no win without csv in the run to check accuracy against"
-        )
+        return Verdict("no difference", f"{ahead}, but no win without csv in the run to check accuracy against")
     if lead_over_csv < -GUARD - SLACK:
         short = f"{-100 * lead_over_csv:.2f}"
         return Verdict("no difference", f"{ahead}, but accuracy is {short} points below csv (1 is allowed)")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,15 @@ def test_the_bytes_depend_on_neither_order_nor_time(tmp_path: Path) -> None:
     )
     one, two = ((tmp_path / name / "verdicts.json").read_bytes() for name in ("one", "two"))
     assert one == two
+
+
+def test_the_last_digits_of_a_float_are_not_written(tmp_path: Path) -> None:
+    plan = manifest(workbooks=["a", "b", "c"], repeats=3)
+    write_reports(tmp_path, plan, [record(cell, (1.0, 0.0, 0.1), cost=1_234_567_891) for cell in plan.matrix.cells()])
+    for name in ("verdicts.json", "report.json"):
+        found = re.findall(r"\d*\.\d+", (tmp_path / name).read_text(encoding="utf-8"))
+        assert any(len(number) > 9 for number in found)
+        assert all(len(number.replace(".", "").lstrip("0")) <= 9 for number in found)
 
 
 def test_a_report_replaces_the_one_before(tmp_path: Path) -> None:

@@ -185,9 +185,7 @@ def sides(rows: list[tuple[int, int, int, int, str]], scale: float = 1.0) -> tup
 
 @settings(max_examples=25, deadline=None)
 @given(pairs, st.randoms(use_true_random=False))
-def test_order_of_the_workbooks_is_irrelevant(
-    rows: list[tuple[int, int, int, int, str]], random: object
-) -> None:
+def test_order_of_the_workbooks_is_irrelevant(rows: list[tuple[int, int, int, int, str]], random: object) -> None:
     shuffled = list(rows)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     assert paired_bootstrap(*sides(rows)) == paired_bootstrap(*sides(shuffled))

@@ -82,8 +82,6 @@ def test_holm_of_mcnemar(counts: list[tuple[int, int]], adjusted: list[float]) -
     assert holm([mcnemar(a, b) for a, b in counts]) == pytest.approx(adjusted, abs=5.1e-7)
 
 
-@pytest.mark.parametrize(
-    ("pairs", "needed"), [(1, 6), (2, 7), (3, 7), (6, 8), (10, 9), (15, 10), (21, 10), (28, 11)]
-)
+@pytest.mark.parametrize(("pairs", "needed"), [(1, 6), (2, 7), (3, 7), (6, 8), (10, 9), (15, 10), (21, 10), (28, 11)])
 def test_the_fewest_disagreements_that_can_decide(pairs: int, needed: int) -> None:
     assert fewest_deciding(pairs) == needed

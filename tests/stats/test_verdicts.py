@@ -18,9 +18,7 @@ def flat(cost: float, accuracy: float, workbooks: int = 12) -> Side:
     return side([cost] * workbooks, [accuracy] * workbooks)
 
 
-def verdict(
-    challenger: Side, baseline: Side, csv: Side | None, planned: int | None = None
-) -> tuple[str, str]:
+def verdict(challenger: Side, baseline: Side, csv: Side | None, planned: int | None = None) -> tuple[str, str]:
     comparison: Comparison = compare(challenger, baseline, csv, planned or len(baseline))
     return comparison.verdict
 
@@ -49,8 +47,16 @@ def test_dearer_is_a_loss_with_or_without_csv() -> None:
 
 def test_exactly_the_same_is_no_difference() -> None:
     assert verdict(flat(0.1, 0.7), flat(0.1, 0.7), flat(0.1, 0.7))[0] == "no difference"
-    # 0.1 / 0.3 and 0.2 / 0.6 differ in the last bit; that decides nothing.
-    assert verdict(flat(0.1, 0.3), flat(0.2, 0.6), flat(0.1, 0.3))[0] == "no difference"
+
+
+def test_the_last_bit_of_a_float_decides_nothing() -> None:
+    # Three times the cost for three times the accuracy; in floats the interval is [1 - 4e-16, 1 - 4e-16].
+    challenger, baseline = flat(0.1 * 3, 0.1), flat(0.1 * 3 * 3, 0.1 * 3)
+    numbers = compare(challenger, baseline, challenger, 12).numbers
+    assert numbers is not None
+    assert numbers.interval is not None
+    assert numbers.interval[1] < 1
+    assert verdict(challenger, baseline, challenger) == ("no difference", "interval includes 1")
 
 
 @pytest.mark.parametrize(
