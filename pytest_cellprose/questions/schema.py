@@ -309,18 +309,17 @@ def load_questions(path: str | PathLike[str]) -> QuestionFile:
         raise QuestionFileError([f"{file}: not usable JSON: {error}"]) from None
     if not isinstance(raw, dict):
         raise QuestionFileError([f"{file}: found {_found(raw)}, expected a JSON object with workbook and questions"])
-    problems = [f"{file}: {repeated}" for repeated in repeated_keys]
+    problems = list(repeated_keys)
     asked = raw.get("questions")
     questions = asked if isinstance(asked, list) else []
     ids = [question.get("id") for question in questions if isinstance(question, dict)]
-    problems += [f"{file}: {repeated}" for repeated in _repeated(i for i in ids if isinstance(i, str))]
+    problems += _repeated(i for i in ids if isinstance(i, str))
     try:
         loaded = QuestionFile.model_validate(raw)
     except ValidationError as error:
-        lines = (f"{file}: {_problem(e, questions)}" for e in error.errors() if e["type"] != "repeated_id")
-        raise QuestionFileError([*problems, *lines]) from None
+        problems += [_problem(each, questions) for each in error.errors() if each["type"] != "repeated_id"]
     if problems:
-        raise QuestionFileError(problems)
+        raise QuestionFileError(f"{file}: {' '.join(problem.split())}" for problem in problems)
     return loaded
 
 
