@@ -188,11 +188,12 @@ class SecondPath:
         }
 
     def near(self, sheet: str, value: Any) -> list[Any]:
-        """Everything on the worksheet that shows the same, or the same after rounding to 0.1 %."""
+        """Everything on the worksheet that shows the same, or does once it is rounded."""
         results = [cell.value for row in self.results[sheet].iter_rows() for cell in row]
         if isinstance(value, str):
             return [v for v in results if str(v) == value or str(v)[:10] == value]
-        return [v for v in results if isinstance(v, int | float) and abs(v - value) <= abs(value) / 1000]
+        tolerance = 1 if abs(value) >= 1000 else abs(value) / 1000
+        return [v for v in results if isinstance(v, int | float) and abs(v - value) < tolerance]
 
     def is_date(self, text: str, home: str) -> bool:
         sheet, address = split(text, home)

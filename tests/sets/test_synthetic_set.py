@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import zipfile
@@ -14,7 +15,7 @@ import pytest
 from second_path import SecondPath
 
 from pytest_cellprose.questions.schema import KINDS, Question, load_questions
-from pytest_cellprose.sets.synthetic.development import GENERATORS, build_development, build_workbook
+from pytest_cellprose.sets.synthetic.development import GENERATORS, build_development
 
 CELLS = Path(__file__).resolve().parents[2] / "cells"
 
@@ -37,11 +38,22 @@ def asked(kind: str) -> list[Any]:
     ]
 
 
+SPLIT_BEFORE = {"schema": 1, "seed": 1, "development": {"real": "ab" * 32}, "heldout": {"sb_1": "cd" * 32}}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The set, built anew into a folder whose split already lists something."""
+    folder = tmp_path_factory.mktemp("cells")
+    (folder / "split.json").write_text(json.dumps(SPLIT_BEFORE))
+    build_development(folder)
+    return folder
+
+
 @pytest.mark.parametrize("name", GENERATORS)
-def test_a_generator_gives_the_committed_bytes(name: str) -> None:
-    built = build_workbook(name)
-    assert built.xlsx == (CELLS / f"{name}.xlsx").read_bytes()
-    assert built.questions == (CELLS / f"{name}.json").read_text(encoding="utf-8")
+def test_building_gives_the_committed_bytes(name: str, built: Path) -> None:
+    for file in (f"{name}.xlsx", f"{name}.json"):
+        assert (built / file).read_bytes() == (CELLS / file).read_bytes()
 
 
 @pytest.mark.parametrize("name", GENERATORS)
@@ -53,19 +65,22 @@ def test_the_file_is_stored_sorted_and_has_fixed_times(name: str) -> None:
     assert len({entry.date_time for entry in entries}) == 1
 
 
-def test_building_keeps_what_else_the_split_lists(tmp_path: Path) -> None:
-    before = {"schema": 1, "seed": 1, "development": {"real": "ab" * 32}, "heldout": {"sb_1": "cd" * 32}}
-    (tmp_path / "split.json").write_text(json.dumps(before))
-    built = build_development(tmp_path)
-    first = (tmp_path / "split.json").read_bytes()
-    build_development(tmp_path)
-    split = json.loads(first)
-    assert first == (tmp_path / "split.json").read_bytes()
-    assert b"\r" not in first
+def test_building_lists_the_set_and_keeps_what_else_the_split_lists(built: Path) -> None:
+    text = (built / "split.json").read_bytes()
+    digests = {name: hashlib.sha256((CELLS / f"{name}.xlsx").read_bytes()).hexdigest() for name in GENERATORS}
+    split = json.loads(text)
+    assert b"\r" not in text
+    assert split["schema"] == 1
     assert split["seed"] == 20261009
-    assert split["heldout"] == before["heldout"]
-    assert split["development"] == {"real": "ab" * 32, **{workbook.name: workbook.sha256 for workbook in built}}
+    assert split["heldout"] == SPLIT_BEFORE["heldout"]
+    assert split["development"] == {"real": "ab" * 32, **digests}
     assert list(split["development"]) == sorted(split["development"])
+
+
+def test_the_committed_split_lists_the_set() -> None:
+    split = json.loads((CELLS / "split.json").read_text(encoding="utf-8"))
+    for name in GENERATORS:
+        assert split["development"][name] == hashlib.sha256((CELLS / f"{name}.xlsx").read_bytes()).hexdigest()
 
 
 @pytest.mark.parametrize("name", GENERATORS)

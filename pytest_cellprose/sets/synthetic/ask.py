@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Literal, TypeAlias
 
 from pytest_cellprose.sets.synthetic.book import Book, Sheet
-from pytest_cellprose.sets.synthetic.expression import Area, Expression, Scalar
+from pytest_cellprose.sets.synthetic.expression import Scalar
 from pytest_cellprose.sets.synthetic.functions import day_of
 from pytest_cellprose.workbook.refs import CellAddress, Range, quote_sheet
 
@@ -38,7 +38,7 @@ class Questions:
             answer *= 100
         if isinstance(answer, float):
             answer = float(format(answer, ".15g"))  # as many digits as Excel shows
-        extra = {"type": kind} if kind else {"unit": unit} if unit else {}
+        extra = {"type": str(kind)} if kind else {"unit": unit} if unit else {}
         self._add("value", sheet, text, _address(sheet, cell), answer, extra)
 
     def address(
@@ -56,12 +56,12 @@ class Questions:
     def trace(self, sheet: Sheet, cell: str, text: str, reach: Reach = "direct") -> None:
         """Ask what a formula refers to, `text` saying "directly" or that everything behind it counts."""
         found = self._closure(CellAddress(sheet.name, *Range.parse(cell)[:2]), self._precedents, reach)
-        self._add("trace", sheet, text, _address(sheet, cell), self._ranges(found), {"reach": reach})
+        self._add("trace", sheet, self._anywhere(text), _address(sheet, cell), self._ranges(found), {"reach": reach})
 
     def impact(self, sheet: Sheet, cell: str, text: str, reach: Reach = "direct") -> None:
         """Ask which formulas refer to a cell, `text` saying "directly" or that everything downstream counts."""
         found = self._closure(CellAddress(sheet.name, *Range.parse(cell)[:2]), self._dependents, reach)
-        self._add("impact", sheet, text, _address(sheet, cell), self._ranges(found), {"reach": reach})
+        self._add("impact", sheet, self._anywhere(text), _address(sheet, cell), self._ranges(found), {"reach": reach})
 
     def hardcode(self, sheet: Sheet, area: str, text: str) -> None:
         """Ask which cells of a range hold a number typed over the run's formula."""
@@ -73,6 +73,12 @@ class Questions:
         ]
         self._add("hardcode", sheet, text, _address(sheet, area), found)
 
+    def _anywhere(self, text: str) -> str:
+        """Say that the cells to list may be on other worksheets, where there are any."""
+        if len(self.book.sheets) == 1 or "any worksheet" in text:
+            return text
+        return f"{text} Include cells on any worksheet."
+
     def _add(
         self,
         kind: str,
@@ -82,15 +88,23 @@ class Questions:
         answer: object,
         extra: dict[str, str] | None = None,
     ) -> None:
-        if sheet.name not in text:
-            text = f"On worksheet {sheet.name}: {text}"
+        text = f"Worksheet {sheet.name}: {text}"
         entry = {"id": f"q{len(self.entries) + 1}", "kind": kind, "text": text, "sheet": sheet.name}
         self.entries.append({**entry, "about": about, **(extra or {}), "answer": answer})
 
     @cached_property
     def _precedents(self) -> dict[CellAddress, Cells]:
         extents = {sheet.name: sheet.extent for sheet in self.book.sheets}
-        return {cell: _referred(formula, extents) for cell, formula in self.book.formulas()}
+
+        @cache
+        def cells_of(sheet: str, area: Range) -> frozenset[CellAddress]:
+            inside = area.intersection(extents[sheet])
+            return frozenset(CellAddress(sheet, *place) for place in inside.cells()) if inside else frozenset()
+
+        return {
+            cell: {found for area in formula.areas for found in cells_of(area.sheet, area.range)}
+            for cell, formula in self.book.formulas()
+        }
 
     @cached_property
     def _dependents(self) -> dict[CellAddress, Cells]:
@@ -142,12 +156,3 @@ def rectangles(cells: Iterable[tuple[int, int]]) -> list[Range]:
 
 def _address(sheet: Sheet, address: str) -> str:
     return f"{quote_sheet(sheet.name)}!{address}"
-
-
-def _referred(formula: Expression, extents: dict[str, Range]) -> Cells:
-    return {CellAddress(area.sheet, row, column) for area in formula.areas for row, column in _clipped(area, extents)}
-
-
-def _clipped(area: Area, extents: dict[str, Range]) -> Iterable[tuple[int, int]]:
-    inside = area.range.intersection(extents[area.sheet])
-    return inside.cells() if inside is not None else ()

@@ -10,11 +10,23 @@ import io
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
+from typing import TYPE_CHECKING
 
 from pytest_cellprose.sets.synthetic.expression import Area, Expression, Scalar, dollars_of
 from pytest_cellprose.sets.synthetic.functions import serial
 from pytest_cellprose.workbook.model import ErrorValue
-from pytest_cellprose.workbook.refs import MAX_ROW, CellAddress, Range, cell_name, column_letters, quote_sheet
+from pytest_cellprose.workbook.refs import (
+    MAX_ROW,
+    CellAddress,
+    Range,
+    cell_name,
+    column_number,
+    quote_sheet,
+)
+
+if TYPE_CHECKING:
+    from xlsxwriter.format import Format
+    from xlsxwriter.worksheet import Worksheet
 
 STYLES: Mapping[str, Mapping[str, object]] = {
     "": {},
@@ -94,9 +106,9 @@ class Sheet:
         """The result at a cell; None if it is empty."""
         content = self.cells.get((row, column), (None, ""))[0]
         if isinstance(content, Expression):
-            result = 0 if content.value is None else content.value  # a reference to an empty cell gives 0
-            # a file has no other spelling for 5.0 than 5
-            return int(result) if isinstance(result, float) and result.is_integer() else result
+            content = 0 if content.value is None else content.value  # a reference to an empty cell gives 0
+        if isinstance(content, float) and content.is_integer():
+            return int(content)  # a file has no other spelling for 5.0 than 5
         return serial(content) if isinstance(content, date) else content
 
     def area(self, address: str) -> Area:
@@ -189,10 +201,7 @@ class Book:
         return _stored(written.getvalue())
 
 
-def _write_sheet(sheet: Sheet, target: object, formats: Mapping[str, object]) -> None:
-    from xlsxwriter.worksheet import Worksheet
-
-    assert isinstance(target, Worksheet)
+def _write_sheet(sheet: Sheet, target: Worksheet, formats: Mapping[str, Format]) -> None:
     for area, text in sheet.merged:
         target.merge_range(
             area.first_row - 1, area.first_column - 1, area.last_row - 1, area.last_column - 1, text, formats["merged"]
@@ -208,20 +217,16 @@ def _write_sheet(sheet: Sheet, target: object, formats: Mapping[str, object]) ->
         target.write_comment(address, text, {"author": "Finance"})
     for row in sheet.hidden_rows:
         target.set_row(row - 1, None, None, {"hidden": True})
-    letters = {column_letters(c) for c in range(1, sheet.extent.last_column + 1)}
-    for column in sorted(letters & ({*sheet.widths} | {*sheet.hidden_columns}), key=lambda c: (len(c), c)):
-        hidden = {"hidden": True} if column in sheet.hidden_columns else {}
-        target.set_column(f"{column}:{column}", sheet.widths.get(column, 10), None, hidden)
+    for letters in sorted({*sheet.widths, *sheet.hidden_columns}, key=column_number):
+        hidden = {"hidden": True} if letters in sheet.hidden_columns else {}
+        target.set_column(f"{letters}:{letters}", sheet.widths.get(letters, 10), None, hidden)
     if sheet.state == "hidden":
         target.hide()
 
 
 def _write_cell(
-    sheet: Sheet, target: object, row: int, column: int, content: Scalar | date | Expression, style: object
+    sheet: Sheet, target: Worksheet, row: int, column: int, content: Scalar | date | Expression, style: Format
 ) -> None:
-    from xlsxwriter.worksheet import Worksheet
-
-    assert isinstance(target, Worksheet)
     where = row - 1, column - 1
     if isinstance(content, Expression):
         value, text = sheet.value(row, column), "=" + content.text(sheet.name)

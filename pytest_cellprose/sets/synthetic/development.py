@@ -10,21 +10,37 @@ from typing import NamedTuple
 
 from pytest_cellprose.sets.synthetic import (
     budget,
+    hard_headers,
+    hard_maze,
     hard_overrides,
+    hard_ragged,
     inventory,
+    ledger,
     loan,
     payroll,
+    project_plan,
     sales,
+    survey,
+    three_statement,
+    unit_economics,
 )
 from pytest_cellprose.sets.synthetic.ask import Questions
 
 GENERATORS: Mapping[str, Callable[[], Questions]] = {
     "budget": budget.build,
+    "hard_headers": hard_headers.build,
+    "hard_maze": hard_maze.build,
     "hard_overrides": hard_overrides.build,
+    "hard_ragged": hard_ragged.build,
     "inventory": inventory.build,
+    "ledger": ledger.build,
     "loan": loan.build,
     "payroll": payroll.build,
+    "project_plan": project_plan.build,
     "sales": sales.build,
+    "survey": survey.build,
+    "three_statement": three_statement.build,
+    "unit_economics": unit_economics.build,
 }
 """Workbook name -> its generator, with the seed that the committed files were built with."""
 

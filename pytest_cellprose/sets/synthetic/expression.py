@@ -130,7 +130,7 @@ class Expression:
     def __and__(self, other: Operand) -> Expression:
         """Excel's ``&``: the two texts joined."""
         left, right = lift(self), lift(other)
-        value = _first_error(left.value, right.value)
+        value: Scalar = _first_error(left.value, right.value)
         if value is None:
             value = as_text(left.value) + as_text(right.value)
         return Expression(value, _infix("&", _JOIN, left, right), _JOIN)
@@ -232,7 +232,7 @@ def _binary(
     return Expression(value, _infix(sign, rank, a, b), rank)
 
 
-def _compare(sign: str, left: Operand, right: Operand, apply: Callable[[object, object], bool]) -> Expression:
+def _compare(sign: str, left: Operand, right: Operand, apply: Callable[[_Order, _Order], bool]) -> Expression:
     a, b = lift(left), lift(right)
     value: Scalar = _first_error(a.value, b.value)
     if value is None:
@@ -240,8 +240,11 @@ def _compare(sign: str, left: Operand, right: Operand, apply: Callable[[object, 
     return Expression(value, _infix(sign, _COMPARE, a, b), _COMPARE)
 
 
-def _order(value: Scalar) -> tuple[int, float | str]:
+_Order: TypeAlias = tuple[int, float, str]
+
+
+def _order(value: Scalar) -> _Order:
     """Excel orders numbers before text before booleans."""
     if isinstance(value, bool):
-        return 2, float(value)
-    return (1, value.casefold()) if isinstance(value, str) else (0, float(value or 0))
+        return 2, value, ""
+    return (1, 0, value.casefold()) if isinstance(value, str) else (0, value or 0, "")

@@ -7,7 +7,7 @@ in the tests.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from decimal import ROUND_UP, Decimal
 from statistics import median as middle
@@ -214,7 +214,7 @@ def workday(start: Operand, days: Operand) -> Expression:
     return _call("WORKDAY", [start, days], serial(day))
 
 
-def _call(name: str, arguments: tuple[Argument, ...] | list[Argument] | list[Area], value: Scalar) -> Expression:
+def _call(name: str, arguments: Sequence[Argument], value: Scalar) -> Expression:
     parts: list[str | Area] = [name, "("]
     for n, argument in enumerate(arguments):
         if n:
@@ -232,7 +232,7 @@ def _aggregate(
     return _call(name, arguments, apply(_numbers(arguments)) if error is None else error)
 
 
-def _numbers(arguments: tuple[Argument, ...] | list[Area]) -> list[float]:
+def _numbers(arguments: Sequence[Argument]) -> list[float]:
     values = [v for a in arguments for v in (a.values if isinstance(a, Area) else [lift(a).value])]
     return [_plain(value) for value in values if _is_number(value)]
 

@@ -86,7 +86,7 @@ def ask(book: Book) -> Questions:
     q.address(
         schedule, "E65", "Which cell holds the total interest of the schedule?", row=["Total"], column=["Interest"]
     )
-    q.address(terms, "B7", "Which cell on Terms holds the fee of 1,950?")
+    q.address(terms, "B7", "Which cell holds the fee of 1,950?")
     q.trace(schedule, "H20", "Which cells does the formula in H20 refer to directly?")
     q.trace(
         terms,

@@ -58,7 +58,7 @@ def build(seed: int = 3) -> Questions:
         joined = date(2009, 1, 12) + timedelta(days=random.randrange(6000))
         account = f"00{random.randrange(10**7, 10**8)}"
         hours, overtime = random.choice((120, 152, 160, 168)), random.choice((0, 0, 4, 7.5, 12, 16))
-        contents = [
+        contents: list[int | float | str | date] = [
             1000 + r,
             name,
             random.choice(DEPARTMENTS),
@@ -73,10 +73,10 @@ def build(seed: int = 3) -> Questions:
     staff.table("Staff", f"A3:N{last}")
     for r in range(4, last + 1):
         this = partial(staff.this_row, "Staff", row=r)
-        hourly = vlookup(this("Grade"), table, 2)
-        staff.put(f"I{r}", round_(this("Hours") * hourly, 2), "money")
-        factor = vlookup(this("Grade"), table, 3)
-        staff.put(f"J{r}", round_(this("Overtime") * hourly * factor, 2), "money")
+        wage = vlookup(this("Grade"), table, 2)
+        staff.put(f"I{r}", round_(this("Hours") * wage, 2), "money")
+        premium = vlookup(this("Grade"), table, 3)
+        staff.put(f"J{r}", round_(this("Overtime") * wage * premium, 2), "money")
         staff.put(f"K{r}", this("Base pay") + this("Overtime pay"), "money")
         staff.put(f"L{r}", round_(max_(0, staff[f"K{r}"] - tax_free) * tax_rate, 2), "money")
         staff.put(f"M{r}", round_(staff[f"K{r}"] * rates["$B$10"], 2), "money")

@@ -62,7 +62,7 @@ def build(seed: int = 5) -> Questions:
         orders.put(f"I{r}", orders[f"G{r}"] * orders[f"H{r}"], "money")
     orders.widths = {"B": 12, "F": 14}
 
-    quarter, region, product, amount = (
+    quarter, region, sold, amount = (
         orders.table_column("Orders", head) for head in ("Quarter", "Region", "Product", "Amount")
     )
     pivot.put("A1", "Revenue 2025 by region and quarter (EUR)", "title")
@@ -96,8 +96,8 @@ def build(seed: int = 5) -> Questions:
     pivot.widths = {"A": 26}
 
     for r in range(2, 2 + len(PRODUCTS)):
-        products.put(f"C{r}", countifs(product, products[f"A{r}"]))
-        products.put(f"D{r}", sumif(product, products[f"A{r}"], amount), "money")
+        products.put(f"C{r}", countifs(sold, products[f"A{r}"]))
+        products.put(f"D{r}", sumif(sold, products[f"A{r}"], amount), "money")
     for r in range(2, 2 + len(PRODUCTS)):
         products.put(f"E{r}", rank(products[f"D{r}"], products.area("$D$2:$D$6")))
     return ask(book)
@@ -118,7 +118,7 @@ def ask(book: Book) -> Questions:
     q.trace(pivot, "E8", "Which cells does the grand total of Q4 (E8) refer to directly?")
     q.trace(pivot, "D16", "Which cells does Eklund's bonus in D16 refer to directly?")
     q.trace(orders, "C50", "Which cells does the quarter in C50 refer to directly?")
-    q.impact(orders, "B180", "If the order date in B180 is corrected, which cells on Orders refer to it directly?")
+    q.impact(orders, "B180", "If the order date in B180 is corrected, which cells refer to it directly?")
     q.impact(
         pivot, "C7", "Which cells change, directly or indirectly, if West's Q2 revenue in C7 changes? List all.", "all"
     )
