@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from bisect import bisect
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from pytest_cellprose.questions.schema import RowAndColumn, Scalar, TypedValue
 from pytest_cellprose.questions.scoring import folded, shortest
 from pytest_cellprose.workbook.model import Cell, Workbook, Worksheet
 from pytest_cellprose.workbook.number_formats import serial_text
+from pytest_cellprose.workbook.patterns import Position
 from pytest_cellprose.workbook.refs import CellAddress
 
 
@@ -38,7 +39,8 @@ def locate(workbook: Workbook, about: RowAndColumn | TypedValue, sheet: str) -> 
     else from each of them to the first row below that shows it. In the end one row must be left. The column is
     found in the same way, from left to right. So ``["Costs", "Total"]`` is the first "Total" at or below
     "Costs", and under merged headings ``["H2", "Q3"]`` is the first "Q3" at or after "H2". Texts are compared
-    as answers are: trimmed, white space folded, without regard to case; numbers by their shortest digits.
+    as answers are, trimmed, white space folded and without regard to case; but where a cell shows a label in
+    just that case, other spellings of it do not count. Numbers are compared by their shortest digits.
     """
     worksheet = workbook.sheet(sheet)
     if worksheet is None:
@@ -50,25 +52,23 @@ def locate(workbook: Workbook, about: RowAndColumn | TypedValue, sheet: str) -> 
             if cell.formula is None and _shows(displayed(cell, workbook.date1904), about.value)
         ]
         return found if len(found) == 1 else []
-    labels = {_text(label) for label in (*about.row, *about.column)}
-    rows, columns = _positions(worksheet, labels, workbook.date1904)
-    row = _led_to([rows[_text(label)] for label in about.row])
-    column = _led_to([columns[_text(label)] for label in about.column])
+    places = _places(worksheet, {_text(label) for label in (*about.row, *about.column)}, workbook.date1904)
+    row = _led_to([{row for row, _ in places[_text(label)]} for label in about.row])
+    column = _led_to([{column for _, column in places[_text(label)]} for label in about.column])
     return [] if row is None or column is None else [CellAddress(worksheet.name, row, column)]
 
 
-def _positions(
-    worksheet: Worksheet, labels: Iterable[str], date1904: bool
-) -> tuple[dict[str, set[int]], dict[str, set[int]]]:
-    """Label -> the rows, and the columns, in which a cell shows it."""
-    rows: dict[str, set[int]] = {label: set() for label in labels}
-    columns: dict[str, set[int]] = {label: set() for label in rows}
+def _places(worksheet: Worksheet, labels: set[str], date1904: bool) -> dict[str, list[Position]]:
+    """Label -> the cells that show it."""
+    as_written: dict[str, list[Position]] = {label: [] for label in labels}
+    any_case: dict[str, list[Position]] = {label.casefold(): [] for label in labels}
     for row, column, cell in worksheet.cells():
         shown = displayed(cell, date1904)
-        if shown is not None and (text := _text(shown)) in rows:
-            rows[text].add(row)
-            columns[text].add(column)
-    return rows, columns
+        if shown is not None and (text := _text(shown)).casefold() in any_case:
+            any_case[text.casefold()].append((row, column))
+            if text in as_written:
+                as_written[text].append((row, column))
+    return {label: found or any_case[label.casefold()] for label, found in as_written.items()}
 
 
 def _led_to(steps: Sequence[set[int]]) -> int | None:
@@ -81,9 +81,10 @@ def _led_to(steps: Sequence[set[int]]) -> int | None:
 
 
 def _text(shown: Scalar) -> str:
+    """With white space folded, in the case it is shown in."""
     if isinstance(shown, bool):
-        return str(shown).casefold()
-    return folded(shown if isinstance(shown, str) else shortest(shown) or "")
+        return str(shown).upper()
+    return " ".join(shown.split()) if isinstance(shown, str) else shortest(shown) or ""
 
 
 def _shows(shown: Scalar | None, value: Scalar) -> bool:
@@ -92,4 +93,4 @@ def _shows(shown: Scalar | None, value: Scalar) -> bool:
     if isinstance(value, int | float):
         # What is not written exactly is told apart at nine significant digits, as far as encodings keep them.
         return isinstance(shown, int | float) and math.isclose(shown, value, rel_tol=1e-9)
-    return _text(shown) == folded(value)
+    return folded(_text(shown)) == folded(value)

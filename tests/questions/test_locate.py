@@ -39,9 +39,12 @@ def book(date1904: bool = False) -> Workbook:
     [
         (["South"], ["Q2"], "Plan!C5"),
         (["  south "], ["q2"], "Plan!C5"),
+        (["North"], ["Q2"], "Plan!C4"),
+        (["north"], ["Q2"], "Plan!C8"),
+        (["NORTH"], ["Q2"], None),
         (["Costs", "Total"], ["Q2"], "Plan!C9"),
         (["Sales", "Total"], ["Q2"], "Plan!C6"),
-        (["Costs", "North"], ["H2", "Q3"], "Plan!D8"),
+        (["Costs", "north"], ["H2", "Q3"], "Plan!D8"),
         (["Sales", "North"], ["H1", "Q2"], "Plan!C4"),
         (["South", "5"], ["H2"], "Plan!D5"),
         (["South"], ["H1", "Q1", "Q1"], "Plan!B5"),
