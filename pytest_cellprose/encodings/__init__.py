@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from os import PathLike
 
 from pytest_cellprose.encodings.address_list import ADDRESS_LIST
 from pytest_cellprose.encodings.base import Encoding
@@ -12,6 +13,7 @@ from pytest_cellprose.encodings.markdown import MARKDOWN
 from pytest_cellprose.encodings.markitdown import MARKITDOWN
 from pytest_cellprose.encodings.none import NONE
 from pytest_cellprose.encodings.toon import TOON
+from pytest_cellprose.workbook.model import Workbook
 
 BUILTIN: tuple[Encoding, ...] = (
     CELLPROSE_LEAN_GFM,
@@ -37,3 +39,13 @@ def find_encoding(name: str, known: Iterable[Encoding] = BUILTIN) -> Encoding:
         if encoding.name == name:
             return encoding
     raise LookupError(f"no encoding is named {name!r}: known are {', '.join(each.name for each in encodings)}")
+
+
+def encode(source: str | PathLike[str] | Workbook, encoding: str = "cellprose_lean_gfm") -> str:
+    """A workbook as text: the file at a path, or a `Workbook` that was read already.
+
+    Raises `WorkbookError` for a file that cannot be read and `LookupError` for an encoding that is not built in.
+    """
+    chosen = find_encoding(encoding)
+    workbook = source if isinstance(source, Workbook) else Workbook.read(source)
+    return chosen.encode(workbook)

@@ -31,7 +31,7 @@ from pytest_cellprose.workbook.refs import Range, cell_name, column_letters, quo
 
 ADDRESSES_LEGEND = "Column letters and row numbers give cell addresses."
 FORMULAS_LEGEND = " Below each table, 'C3:F9 =f' means f is C3's formula, filled over the range."
-MARKS = (" (hidden)", " (empty)", " (chartsheet)", " (dialogsheet)", " (macrosheet)", " (visible)")
+MARKS = (" (hidden)", " (empty)", " (chartsheet)", " (dialogsheet)", " (macrosheet)", " (worksheet)")
 
 TEXT_LINE_FROM = 4
 """So many apostrophes in a column or row cost more than naming it once."""
@@ -123,14 +123,12 @@ def _sheet(sheet: Worksheet, patterns: Sequence[Pattern], date1904: bool) -> Ite
 
 def _marks(sheet: Worksheet) -> str:
     marks = ""
-    if sheet.kind != "worksheet":
-        marks += f" ({sheet.kind})"
-    elif not sheet.rows:
+    if sheet.kind != "worksheet" or sheet.name.endswith(MARKS):
+        marks = f" ({sheet.kind})"  # parts a name that ends like a mark from the marks
+    if sheet.kind == "worksheet" and not sheet.rows:
         marks += " (empty)"
     if sheet.state != "visible":
         marks += " (hidden)"
-    if not marks and sheet.name.endswith(MARKS):
-        marks = " (visible)"  # or the end of the name would pass for a mark
     return marks
 
 

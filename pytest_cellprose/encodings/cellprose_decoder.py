@@ -20,7 +20,7 @@ _FORMULA = re.compile(
 _TRAILER = re.compile(r"(text|tables|hidden|merged|notes): (.*)")
 _NOTE = re.compile(r'([A-Z]+[0-9]+) "((?:[^"]|"")*)"')
 _LINK = re.compile(r"(?:^|; )\[[0-9]+\]=")
-_MARK = re.compile(r" \((hidden|empty|visible|chartsheet|dialogsheet|macrosheet)\)\Z")
+_MARK = re.compile(r" \((hidden|empty|worksheet|chartsheet|dialogsheet|macrosheet)\)\Z")
 _TABLE = re.compile(r"(\S+) (\S+)( no header)?( totals)?")
 
 
@@ -82,10 +82,9 @@ def _heading(name: str) -> Worksheet:
         match match[1]:
             case "hidden":
                 sheet.state = "hidden"
-            case "chartsheet" | "dialogsheet" | "macrosheet" as kind:
+            case "worksheet" | "chartsheet" | "dialogsheet" | "macrosheet" as kind:
                 sheet.kind = kind
-            case "visible":
-                break
+                break  # what stands before it is the name
     return sheet
 
 
