@@ -161,6 +161,10 @@ def test_an_ordinary_reply_costs_less_than_a_millisecond() -> None:
         (5, "USD 5", 1),
         (5, "5 EUR", 1),
         (5, "£5", 1),
+        (5, "5 chf", 1),
+        (5, "5 kWh", 0),
+        (5, "5 PCS", 0),
+        (5e-7, "5e-7", 1),
         (-5, "-$5", 1),
         (-5, "$-5", 1),
         (-5, "($5)", 1),
@@ -185,6 +189,13 @@ def test_an_ordinary_reply_costs_less_than_a_millisecond() -> None:
 )
 def test_values(truth: Any, answer: Any, right: int) -> None:
     assert score(value_question(truth), answer) == right
+
+
+def test_numbers_as_long_as_a_page_are_no_numbers() -> None:
+    for text in ("1," * 10_000, "(" * 10_000, " " * 10_000 + "5", "$ " * 190, "1 " * 190, "-" * 390):
+        started = time.process_time()
+        assert score(value_question(7), text) == 0
+        assert time.process_time() - started < 0.1
 
 
 @pytest.mark.parametrize(("answer", "right"), [("12%", 1), (12, 1), ("0.12", 0), ("1200%", 0)])
