@@ -109,33 +109,36 @@ def _pieces(text: str) -> tuple[str | tuple[_Corner, ...], ...]:
     return tuple(pieces)
 
 
-def translate(text: str, rows: int, columns: int) -> str:
+def translate(text: str, rows: int, columns: int, *, wrap: bool = False) -> str:
     """The formula as filling it `rows` down and `columns` to the right makes it (either may be negative).
 
-    Relative parts move, ``$`` parts stay; a reference that would leave the worksheet becomes ``#REF!``.
-    Corners keep their order, as in R1C1 notation.
+    Relative parts move, ``$`` parts stay; a reference that would leave the worksheet becomes ``#REF!``, or
+    comes back in on the other side with `wrap`, as in defined names. Corners keep their order, as in R1C1
+    notation.
     """
     if not rows and not columns:
         return text
-    return "".join(piece if isinstance(piece, str) else _moved(piece, rows, columns) for piece in _pieces(text))
+    return "".join(piece if isinstance(piece, str) else _moved(piece, rows, columns, wrap) for piece in _pieces(text))
 
 
-def _moved(corners: tuple[_Corner, ...], rows: int, columns: int) -> str:
+def _moved(corners: tuple[_Corner, ...], rows: int, columns: int, wrap: bool) -> str:
     texts = []
     for column, column_fixed, row, row_fixed in corners:
         text = ""
         if column is not None:
-            if not column_fixed:
-                column += columns
-                if not 1 <= column <= MAX_COLUMN:
-                    return "#REF!"
-            text = ("$" if column_fixed else "") + column_letters(column)
+            to = column if column_fixed else column + columns
+            if wrap:
+                to = (to - 1) % MAX_COLUMN + 1
+            elif not 1 <= to <= MAX_COLUMN:
+                return "#REF!"
+            text = ("$" if column_fixed else "") + column_letters(to)
         if row is not None:
-            if not row_fixed:
-                row += rows
-                if not 1 <= row <= MAX_ROW:
-                    return "#REF!"
-            text += f"${row}" if row_fixed else str(row)
+            to = row if row_fixed else row + rows
+            if wrap:
+                to = (to - 1) % MAX_ROW + 1
+            elif not 1 <= to <= MAX_ROW:
+                return "#REF!"
+            text += f"${to}" if row_fixed else str(to)
         texts.append(text)
     return ":".join(texts)
 
