@@ -277,13 +277,13 @@ def missing_cells(run: Run) -> bool:
     return run.spec.manifest.mode == "final" and (run.report is None or run.report.cells.missing > 0)
 
 
-def summary_lines(run: Run, width: int) -> list[str]:
+def summary_lines(run: Run, width: int, *, colour: bool, unicode: bool) -> list[str]:
     """The terminal summary: the report's tables, what was skipped, and where the rest is to be found."""
     lines: list[str] = []
     if run.report is not None:
         from pytest_cellprose.report import terminal
 
-        lines += terminal.lines(run.report, width)
+        lines += terminal.lines(run.report, width, colour, unicode)
         damaged = run.session.store.damaged_lines()
         if damaged:
             lines.append(f"{len(damaged)} lines of the store were cut short by a crash: {damaged[0]}")

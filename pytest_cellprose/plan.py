@@ -33,6 +33,8 @@ ONE_SHOT = ("cellprose_lean_gfm", "markitdown", "csv", "markdown", "toon", "none
 FINAL = ("cellprose_lean_gfm", *PRIMARY, "csv", "markdown", "toon", "agent_cellprose", "none")
 """What the protocol's run has (its section 1)."""
 NEVER_DROPPED = ("cellprose_lean_gfm", *PRIMARY)
+GENERATED = "generated:"
+"""How the source of a workbook begins that `sets build` made, and nobody in real life."""
 FINAL_REPEATS = 3
 LEAST_PUBLISHABLE_REPEATS = 2
 
@@ -145,6 +147,7 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
                 workbook_sha256=found.workbook_sha256,
                 questions_sha256=found.questions_sha256,
                 questions=len(found.questions.questions),
+                synthetic=(found.questions.source or "").startswith(GENERATED) or None,
             )
             for found in workbooks
         ],

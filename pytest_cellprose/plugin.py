@@ -23,15 +23,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
-    from pytest_cellprose import hookspecs
+    from pytest_cellprose import builtin, hookspecs
 
     pluginmanager.add_hookspecs(hookspecs)
+    pluginmanager.register(builtin, "cellprose-builtin")  # before any conftest, so that our names are taken first
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    from pytest_cellprose import builtin
-
-    config.pluginmanager.register(builtin, "cellprose-builtin")
     config.stash[RUN] = None
 
 
@@ -119,6 +117,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     return result
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     run = session.config.stash[RUN]
     if run is None:
@@ -202,7 +201,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         return
     from pytest_cellprose.controller import summary_lines
 
-    lines = summary_lines(run, terminalreporter._tw.fullwidth)
+    writer = terminalreporter._tw
+    encoding = getattr(writer._file, "encoding", None) or "ascii"
+    unicode = encoding.lower().replace("-", "").startswith("utf")
+    lines = summary_lines(run, writer.fullwidth, colour=writer.hasmarkup, unicode=unicode)
     if lines:
         terminalreporter.section("cellprose")
         for line in lines:

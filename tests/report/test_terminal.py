@@ -94,19 +94,6 @@ def test_what_went_wrong_has_a_line_each(large: Report) -> None:
     assert "not publishable" in text
 
 
-def test_skipped_models_have_a_line_with_the_reason() -> None:
-    plan = manifest(
-        ["reader", "haiku55"],
-        matrix={"skipped_models": {"haiku55": "live models run with --cellprose-live"}},
-        mode="development",
-        publishable=False,
-    )
-    report = analyse(plan, [record(cell) for cell in plan.matrix.cells() if cell.model == "reader"])
-    text = lines(report, 80)
-    assert "6 cells skipped: live models run with --cellprose-live" in text
-    assert not any("publishable" in line for line in text)
-
-
 def test_small_amounts_can_be_told_apart() -> None:
     plan = manifest(["haiku55"], ["csv", "toon"], ["a"])
     cost = {"csv": 123_000, "toon": 124_000}

@@ -1,0 +1,44 @@
+"""``report RUN…``: render a stored run again, from its records alone."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from pytest_cellprose.report.terminal import lines
+from pytest_cellprose.report.write import write_reports
+from pytest_cellprose.run.store import StoreError, open_run
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "report",
+        help="write and print the report of stored runs",
+        description="Write report.json, verdicts.json and report.md of each run from its records, and print the "
+        "summary. Works for a run that was killed, too.",
+    )
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="a run id, a run's folder or its manifest")
+    parser.add_argument(
+        "--out", type=Path, default=Path("results"), metavar="DIR", help="where runs are stored (default: %(default)s)"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    failed = False
+    for name in options.runs:
+        try:
+            store = open_run(options.out, name)
+            report = write_reports(store.folder, store.manifest(), store.records())
+        except StoreError as error:
+            print(error, file=sys.stderr)
+            failed = True
+            continue
+        for where in store.damaged_lines():
+            print(f"{where}: cut short by a crash, left out", file=sys.stderr)
+        for line in lines(report, shutil.get_terminal_size().columns, sys.stdout.isatty()):
+            print(line)
+        print(f"report: {store.folder / 'report.md'}")
+    return 1 if failed else 0
