@@ -6,7 +6,7 @@ Nothing here uses the package, so that a mistake there cannot confirm itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import date, datetime
 from functools import cached_property
 from pathlib import Path
@@ -157,26 +157,54 @@ class SecondPath:
         line = [p for p in self.texts if p[0] == sheet and (p[2] == column if down else p[1] == row)]
         return sum(self._same_pattern(place, other) for other in line)
 
-    def displayed(self, sheet: str) -> dict[tuple[int, int], str]:
-        """Texts as shown, of labels: merged cells show their first cell's text all over."""
+    def displayed(self, sheet: str, merged: bool) -> dict[tuple[int, int], str]:
+        """The texts of labels; if `merged`, a merged range has its first cell's text all over."""
         shown = {}
         for row in self.results[sheet].iter_rows():
             for cell in row:
                 if cell.value is not None:
                     shown[cell.row, cell.column] = " ".join(str(cell.value).split())
-        for area in self.formulas[sheet].merged_cells.ranges:
+        for area in self.formulas[sheet].merged_cells.ranges if merged else ():
             for r in range(area.min_row, area.max_row + 1):
                 for c in range(area.min_col, area.max_col + 1):
                     if (area.min_row, area.min_col) in shown:
                         shown[r, c] = shown[area.min_row, area.min_col]
         return shown
 
-    def meeting(self, sheet: str, row: Iterable[Any], column: Iterable[Any]) -> set[Place]:
-        """The cells on every row that shows all of `row` and every column that shows all of `column`."""
-        shown = self.displayed(sheet)
-        rows = [{r for (r, _), text in shown.items() if text == str(label)} for label in row]
-        columns = [{c for (_, c), text in shown.items() if text == str(label)} for label in column]
-        return {(sheet, r, c) for r in set.intersection(*rows) for c in set.intersection(*columns)}
+    def truth(self, question: dict[str, Any]) -> Any:
+        """The truth of a question (as a mapping), worked out anew: a value to 12 digits, or a set of cells."""
+        kind, about, sheet = question["kind"], question["about"], question["sheet"]
+        if kind == "value":
+            value = self.value(about, sheet)
+            return _rounded(value * 100 if question["unit"] == "percent" else value)
+        if kind == "address":
+            if "value" in about:
+                return self.typed(sheet, about["value"])
+            return self.meeting(sheet, about["row"], about["column"])
+        if kind == "hardcode":
+            return self.hardcoded(about, sheet)
+        (start,) = self.cells(about, sheet)
+        return self.reach(start, self.precedents if kind == "trace" else self.dependents, question["reach"])
+
+    def stated(self, question: dict[str, Any]) -> Any:
+        """The truth that the question file states, in the same form."""
+        if question["kind"] == "value":
+            return _rounded(question["answer"])
+        return self.cell_set(question["answer"], question["sheet"])
+
+    def meeting(self, sheet: str, row: Sequence[Any], column: Sequence[Any]) -> set[Place]:
+        """Where the row and the column of the last labels meet, within what the labels before them span."""
+        shown, spanned = self.displayed(sheet, merged=False), self.displayed(sheet, merged=True)
+
+        def lines(labels: Sequence[Any], axis: int) -> set[int]:
+            texts = [shown if n == len(labels) - 1 else spanned for n in range(len(labels))]
+            found = [
+                {place[axis] for place, text in where.items() if text == str(label)}
+                for where, label in zip(texts, labels, strict=True)
+            ]
+            return set.intersection(*found)
+
+        return {(sheet, r, c) for r in lines(row, 0) for c in lines(column, 1)}
 
     def typed(self, sheet: str, value: Any) -> set[Place]:
         """The cells where a constant is typed; dates as ISO text."""
@@ -202,3 +230,9 @@ class SecondPath:
 
 def _a1(place: Place) -> str:
     return f"{get_column_letter(place[2])}{place[1]}"
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    return float(format(value, ".12g"))
