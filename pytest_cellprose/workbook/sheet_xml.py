@@ -202,7 +202,7 @@ def read_sheet(package: Package, part: str, types: CellTypes) -> SheetContent:
             formula_attributes = None
             formula_text = ""
         value: Value = None
-        code = formats.get(style, general) if style is not None else general
+        code = general if style is None else formats.get(style, "General")
         if has_value:
             if cell_type is None or cell_type == "n":
                 text = string or "".join(pieces)

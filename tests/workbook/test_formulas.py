@@ -26,14 +26,10 @@ cells = st.builds(lambda a, c, b, r: f"{a}{column_letters(c)}{b}{r}", mark, colu
 areas = st.one_of(
     cells,
     st.builds("{}:{}".format, cells, cells),
-    st.builds(
-        lambda a, c, b, d: f"{a}{column_letters(c)}:{b}{column_letters(d)}", mark, columns, mark, columns
-    ),
+    st.builds(lambda a, c, b, d: f"{a}{column_letters(c)}:{b}{column_letters(d)}", mark, columns, mark, columns),
     st.builds(lambda a, r, b, s: f"{a}{r}:{b}{s}", mark, rows, mark, rows),
 )
-sheets = st.sampled_from(
-    ["", "Sheet1!", "'Q1 2024'!", "'it''s A1'!", "[1]Data!", "'[2]My A1'!", "First:Last!"]
-)
+sheets = st.sampled_from(["", "Sheet1!", "'Q1 2024'!", "'it''s A1'!", "[1]Data!", "'[2]My A1'!", "First:Last!"])
 operands = st.one_of(
     st.builds(str.__add__, sheets, areas),
     st.sampled_from(
@@ -142,9 +138,7 @@ def test_translate_moves_relative_parts_only(text: str, down: int, right: int, e
         ("A1", (1, 2), "A:A", (1, 2), False),
     ],
 )
-def test_pattern_examples(
-    one: str, at: tuple[int, int], other: str, where: tuple[int, int], same: bool
-) -> None:
+def test_pattern_examples(one: str, at: tuple[int, int], other: str, where: tuple[int, int], same: bool) -> None:
     assert (pattern(one, *at) == pattern(other, *where)) is same
 
 
@@ -193,9 +187,7 @@ def test_references_of_every_kind() -> None:
     assert _ranges("B3:A1+A:B+2:3") == [(None, "A1:B3"), (None, "A:B"), (None, "2:3")]
     assert references("Jan:Dec!A1")[0][3:5] == ("Jan", "Dec")
     assert references("'Jan 1:Dec 1'!A1")[0][3:5] == ("Jan 1", "Dec 1")
-    assert [
-        (found.book, found.sheet) for found in references("[1]Data!A1+'C:\\x\\[b.xlsx]My'!A1+[2]!Rate")
-    ] == [
+    assert [(found.book, found.sheet) for found in references("[1]Data!A1+'C:\\x\\[b.xlsx]My'!A1+[2]!Rate")] == [
         ("1", "Data"),
         ("b.xlsx", "My"),
         ("2", None),
