@@ -148,6 +148,6 @@ def _serial_of_day(text: str) -> int | None:
         days = (date.fromisoformat(text) - _DAY_ZERO[False]).days
     except ValueError:
         return None
-    if days < 1:
-        return None
+    if days < 2:
+        return None  # before serial 1, 1 January 1900
     return days - 1 if days <= 60 else days
