@@ -28,6 +28,8 @@ OPENPYXL_DEFECTS = {
     ("b35_date_serials/input.xlsx", "format"): "it has no text for the built-in East Asian formats",
     ("b35_date_serials/input.xlsx", "value"): "it makes 28 February of Excel's 29 February 1900",
     ("poi/52575_main.xlsx", "value"): "it drops the result of a formula whose type is inlineStr",
+    ("exceljs/shared_string_with_escape.xlsx", "value"): "it removes every x005F_, which escapes the escape",
+    ("phpspreadsheet/issue.4724.xlsx", "value"): "the same, and halves of surrogate pairs stay apart",
     ("poi/NewlineInFormulas.xlsx", "formula"): "its tokenizer moves a line break when it translates",
     ("poi/64759.xlsx", "comments"): "it keeps the explanation of threaded comments",
     ("sheetjs/threaded_comments_none.xlsx", "comments"): "it keeps the explanation of threaded comments",
