@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
@@ -57,7 +57,7 @@ class Sheet:
         self.overrides = dict(overrides)
         """Cells where a number was typed over the formula, and the number."""
         self.cells: dict[tuple[int, int], tuple[Scalar | date | Expression, str]] = {}
-        self.arrays: dict[tuple[int, int], Range] = {}
+        self.arrays: set[str] = set()
         self.comments: dict[str, str] = {}
         self.hidden_rows: list[int] = []
         self.hidden_columns: list[str] = []
@@ -89,12 +89,10 @@ class Sheet:
             if content is not None:
                 self.put(cell_name(row + offset, column), content, style)
 
-    def put_array(self, address: str, expressions: Sequence[Expression], text: Expression) -> None:
-        """A one-column array formula `text` over the range `address`, with each cell's result."""
-        area = Range.parse(address)
-        self.arrays[area.first_row, area.first_column] = area
-        for (row, column), expression in zip(area.cells(), expressions, strict=True):
-            self.cells[row, column] = Expression(expression.value, text.parts), "money"
+    def put_array(self, address: str, content: Expression, style: str = "") -> None:
+        """Fill a cell with an array formula."""
+        self.put(address, content, style)
+        self.arrays.add(address)
 
     def merge(self, address: str, text: str) -> None:
         """Merge a range and write `text` over it."""
@@ -179,7 +177,7 @@ class Book:
         return Expression(area.values[0], (area,))
 
     def formulas(self) -> Iterator[tuple[CellAddress, Expression]]:
-        """Every formula cell, by worksheet and row-major; of an array formula each cell."""
+        """Every formula cell, by worksheet and row-major."""
         for sheet in self.sheets:
             for (row, column), (content, _) in sorted(sheet.cells.items(), key=lambda item: item[0]):
                 if isinstance(content, Expression):
@@ -230,13 +228,8 @@ def _write_cell(
     where = row - 1, column - 1
     if isinstance(content, Expression):
         value, text = sheet.value(row, column), "=" + content.text(sheet.name)
-        array = sheet.arrays.get((row, column))
-        if array is not None:
-            target.write_array_formula(
-                *where, array.last_row - 1, array.last_column - 1, "{" + text + "}", style, value
-            )
-        elif any(area.contains(row, column) for area in sheet.arrays.values()):
-            target.write_number(*where, value, style)
+        if cell_name(row, column) in sheet.arrays:
+            target.write_array_formula(*where, *where, "{" + text + "}", style, value)
         else:
             target.write_formula(*where, text, style, value)
     elif isinstance(content, bool):

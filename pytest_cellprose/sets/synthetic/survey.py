@@ -72,7 +72,7 @@ def build(seed: int = 9) -> Questions:
     results.put("G9", sum_(results.area("G4:G8")), "money")
     results.put("A10", "Weighted answers")
     products = _sum_of_products(results.area("B4:B8"), results.area("F4:F8"))
-    results.put_array("B10", [products], products)
+    results.put_array("B10", products, "money")
 
     results.put_row("A13", ["Site", "People", "Mean index", "Critical", "Content", "Share content"], "head")
     group = answers.table_column("Answers", "Group")
