@@ -38,6 +38,7 @@ class Questions:
             answer *= 100
         if isinstance(answer, float):
             answer = float(format(answer, ".15g"))  # as many digits as Excel shows
+            answer = int(answer) if answer.is_integer() else answer
         extra = {"type": str(kind)} if kind else {"unit": unit} if unit else {}
         self._add("value", sheet, text, _address(sheet, cell), answer, extra)
 

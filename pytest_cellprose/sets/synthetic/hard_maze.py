@@ -151,6 +151,7 @@ def ask(book: Book) -> Questions:
     q.value(centres, "E4", "What is Austin's R&D charge?")
     q.value(checks, "B7", "What is the R&D weighted by heads?")
     q.value(old, "B6", "What is the yearly cost of the three old projects together?")
+    q.value(third, "E7", "What number is in cell E7?")
     q.value(group, "G10", "What is the group total at budget rates?")
     q.address(
         adjustments, "D6", "Which cell holds the adjustment of Osaka for Q3 2026?", row=["Osaka"], column=["Q3 2026"]

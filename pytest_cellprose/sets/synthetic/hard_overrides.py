@@ -102,6 +102,7 @@ def ask(book: Book) -> Questions:
     q.value(model, "R19", "What is the closing cash of month 17?")
     q.value(drivers, "E8", "What is the support staff cost per month in 2029?")
     q.value(years, "F9", "How many customers are there at the year end of FY2030?")
+    q.value(model, "AC16", "What number is in cell AC16?")
     q.address(years, "C6", "Which cell holds the tax for FY2027?", row=["Tax"], column=["FY2027"])
     q.address(
         drivers,

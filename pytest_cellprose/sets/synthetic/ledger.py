@@ -95,6 +95,7 @@ def ask(book: Book) -> Questions:
     q.value(journal, "D77", "Under which account name was entry 100077 posted?")
     q.value(journal, "B2026", "What is the date of entry 102026?", kind="date")
     q.value(journal, "I2191", "What is the running total after the last entry, 102191?")
+    q.value(journal, "E1000", "What text is in cell E1000?")
     q.address(journal, "F512", "Which cell holds the net amount of entry 100512?", row=["100512"], column=["Net"])
     q.address(balance, "E19", "Which cell holds the first half of Rent?", row=["Rent"], column=["First half"])
     q.address(journal, "A1801", "Which cell holds the entry number 101801?")

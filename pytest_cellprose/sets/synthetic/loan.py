@@ -82,6 +82,7 @@ def ask(book: Book) -> Questions:
     q.value(schedule, "B40", "On which date is payment no. 37 due?", kind="date")
     q.value(terms, "B4", "What is the yearly rate of the loan, in percent?", unit="percent")
     q.value(schedule, "F65", "How much principal is repaid in total over the schedule?")
+    q.value(schedule, "C50", "What number is in cell C50?")
     q.address(terms, "C16", "Which cell holds the principal repaid in 2028?", row=["2028"], column=["Principal repaid"])
     q.address(
         schedule, "E65", "Which cell holds the total interest of the schedule?", row=["Total"], column=["Interest"]
@@ -107,5 +108,10 @@ def ask(book: Book) -> Questions:
     )
     q.hardcode(
         schedule, "E4:F63", "In the columns Interest and Principal (E4:F63), which cells are typed over the formula?"
+    )
+    q.hardcode(
+        schedule,
+        "H4:H63",
+        "Which closing balances in H4:H63 are typed over the formula? Answer with an empty list if there are none.",
     )
     return q

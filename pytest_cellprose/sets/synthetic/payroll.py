@@ -143,4 +143,9 @@ def ask(book: Book) -> Questions:
         "In the calculated columns I4:N25, which cells hold a typed number instead of the column's formula?",
     )
     q.hardcode(staff, "J4:J25", "Which overtime pay amounts in J4:J25 are typed in rather than calculated?")
+    q.hardcode(
+        staff,
+        "M4:N25",
+        "Which cells of Insurance and Net (M4:N25) are typed over the formula? Answer with an empty list if none are.",
+    )
     return q

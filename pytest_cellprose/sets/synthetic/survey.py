@@ -118,6 +118,7 @@ def ask(book: Book) -> Questions:
     q.value(results, "C17", "What does the cell for Gdansk's mean index show?")
     q.value(answers, "K60", "In which group is respondent R460?")
     q.value(answers, "C101", "How many years has respondent R501 been here?")
+    q.value(answers, "D60", "Is the Remote cell of respondent R460 TRUE or FALSE?")
     q.value(results, "B10", "What is the number of weighted answers?")
     q.address(
         results,
