@@ -15,6 +15,7 @@ from second_path import SecondPath
 
 from pytest_cellprose.questions.locate import locate
 from pytest_cellprose.questions.schema import KINDS, Question, load_questions
+from pytest_cellprose.sets.split import SplitError
 from pytest_cellprose.sets.synthetic.development import GENERATORS, build_development
 from pytest_cellprose.workbook.graph import Graph
 from pytest_cellprose.workbook.model import Workbook
@@ -75,6 +76,13 @@ def test_building_lists_the_set_and_keeps_what_else_the_split_lists(built: Path)
     assert split["heldout"] == SPLIT_BEFORE["heldout"]
     assert split["development"] == {"real": "ab" * 32, **digests}
     assert list(split["development"]) == sorted(split["development"])
+
+
+def test_a_broken_split_is_named_before_anything_is_written(tmp_path: Path) -> None:
+    (tmp_path / "split.json").write_text("{")
+    with pytest.raises(SplitError, match=r"split\.json"):
+        build_development(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["split.json"]
 
 
 def test_the_committed_split_lists_the_set() -> None:

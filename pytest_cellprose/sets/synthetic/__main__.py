@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
+from pytest_cellprose.sets.split import SplitError
 from pytest_cellprose.sets.synthetic.development import build_development
 
 
@@ -14,7 +16,11 @@ def main() -> None:
         description="Write the generated development workbooks, their questions and split.json.",
     )
     parser.add_argument("folder", type=Path, metavar="DIR", help="the cells folder to write to")
-    for workbook in build_development(parser.parse_args().folder):
+    try:
+        built = build_development(parser.parse_args().folder)
+    except (SplitError, OSError) as error:
+        sys.exit(str(error))
+    for workbook in built:
         print(f"{workbook.sha256}  {workbook.name}.xlsx  {len(workbook.xlsx):,} bytes")
 
 

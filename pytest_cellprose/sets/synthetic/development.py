@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from pytest_cellprose.sets.split import SEED, SPLIT_FILE, Split, load_split
 from pytest_cellprose.sets.synthetic import (
     budget,
     hard_headers,
@@ -44,9 +45,6 @@ GENERATORS: Mapping[str, Callable[[], Questions]] = {
 }
 """Workbook name -> its generator, with the seed that the committed files were built with."""
 
-HELD_OUT_SEED = 20261009
-"""For draws of held-out workbooks; fixed before any held-out result existed (protocol section 3)."""
-
 SOURCE = "generated: python -m pytest_cellprose sets build development"
 
 
@@ -80,28 +78,29 @@ def build_workbook(name: str) -> Built:
 def build_development(folder: Path) -> list[Built]:
     """Write every generated workbook with its questions into `folder`, and list them in its ``split.json``.
 
-    What the split lists besides (question files for real workbooks, held-out digests) stays as it is.
+    What the split lists besides (question files for real workbooks, held-out digests) stays as it is. Raises
+    `SplitError` for a split that cannot be read, before anything is written.
     """
+    split = folder / SPLIT_FILE
+    before = load_split(split) if split.exists() else Split()
     built = [build_workbook(name) for name in GENERATORS]
     folder.mkdir(parents=True, exist_ok=True)
     for workbook in built:
         (folder / f"{workbook.name}.xlsx").write_bytes(workbook.xlsx)
         (folder / f"{workbook.name}.json").write_text(workbook.questions, encoding="utf-8", newline="\n")
-    split = folder / "split.json"
-    before = json.loads(split.read_text(encoding="utf-8")) if split.exists() else {}
     digests = {workbook.name: workbook.sha256 for workbook in built}
     split.write_text(_json(merged_split(before, digests)), encoding="utf-8", newline="\n")
     return built
 
 
-def merged_split(before: Mapping[str, dict[str, str]], digests: Mapping[str, str]) -> dict[str, object]:
+def merged_split(before: Split, digests: Mapping[str, str]) -> dict[str, object]:
     """A split with these development digests, sorted by name, and everything else that it listed before."""
-    development = {**before.get("development", {}), **digests}
+    development = {**before.development, **digests}
     return {
         "schema": 1,
-        "seed": HELD_OUT_SEED,
+        "seed": SEED,
         "development": dict(sorted(development.items())),
-        "heldout": before.get("heldout", {}),
+        "heldout": before.heldout,
     }
 
 

@@ -23,7 +23,7 @@ DIV0 = ErrorValue("#DIV/0!")
 VALUE_ERROR = ErrorValue("#VALUE!")
 
 # How tightly an operator binds (Excel's order); an operand that binds less is put in parentheses.
-_COMPARE, _JOIN, _ADD, _MULTIPLY, _POWER, _ATOM = range(6)
+_COMPARE, _JOIN, _ADD, _MULTIPLY, _ATOM = range(5)
 
 _CORNERS = re.compile(r"(\$?)[A-Z]+(\$?)[0-9]*(?::(\$?)[A-Z]+(\$?)[0-9]*)?")
 
@@ -116,15 +116,9 @@ class Expression:
     def __rtruediv__(self, other: Operand) -> Expression:
         return _binary("/", _MULTIPLY, other, self, _divide)
 
-    def __pow__(self, other: Operand) -> Expression:
-        return _binary("^", _POWER, self, other, power)
-
-    def __rpow__(self, other: Operand) -> Expression:
-        return _binary("^", _POWER, other, self, power)
-
     def __neg__(self) -> Expression:
         value = as_number(self.value)
-        body = self.parts if self.rank > _POWER else ("(", *self.parts, ")")
+        body = self.parts if self.rank == _ATOM else ("(", *self.parts, ")")
         return Expression(value if isinstance(value, ErrorValue) else -value, ("-", *body), _ADD)
 
     def __and__(self, other: Operand) -> Expression:

@@ -119,14 +119,6 @@ def iferror(tried: Operand, otherwise: Operand) -> Expression:
     return _call("IFERROR", [tried, otherwise], lift(otherwise).value if isinstance(value, ErrorValue) else value)
 
 
-def and_(*conditions: Operand) -> Expression:
-    return _call("AND", conditions, all(lift(condition).value for condition in conditions))
-
-
-def or_(*conditions: Operand) -> Expression:
-    return _call("OR", conditions, any(lift(condition).value for condition in conditions))
-
-
 def round_(number: Operand, digits: int) -> Expression:
     value = as_number(lift(number).value)
     return _call("ROUND", [number, digits], value if isinstance(value, ErrorValue) else round_half_away(value, digits))
