@@ -9,9 +9,11 @@ import re
 
 from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.encodings.gfm import escape_cell, one_line, split_cells
+from pytest_cellprose.encodings.names import name_text, names_in_use, read_name
+from pytest_cellprose.encodings.tables import read_table, table_text
 from pytest_cellprose.encodings.values import exact_text, put, read_value, sheet_heading
 from pytest_cellprose.workbook.formulas import display
-from pytest_cellprose.workbook.model import Cell, Formula, Workbook, Worksheet
+from pytest_cellprose.workbook.model import Cell, DefinedName, Formula, Workbook, Worksheet
 from pytest_cellprose.workbook.patterns import is_block
 from pytest_cellprose.workbook.refs import Range, cell_name
 
@@ -22,10 +24,16 @@ _FORMULA = re.compile(
 
 
 def encode(workbook: Workbook) -> str:
-    r"""``D5=12|=B5*C5``; exact values, a text's own pipes as ``\|``, array formulas in braces with their range."""
-    lines: list[str] = []
+    r"""``D5=12|=B5*C5``; exact values, a text's own pipes as ``\|``, array formulas in braces with their range.
+
+    The names that formulas use come first, ``TaxRate=Inputs!$B$2``; a worksheet's tables before its cells,
+    ``table Sales A1:D9``.
+    """
+    formulas = (cell.formula.text for sheet in workbook.worksheets for *_, cell in sheet.cells() if cell.formula)
+    lines = [name_text(name) for name in names_in_use(workbook.defined_names, formulas)]
     for sheet in workbook.worksheets:
         lines.append(sheet_heading(sheet.name))
+        lines += [f"table {table_text(table)}" for table in sheet.tables]
         for row, column, cell in sheet.cells():
             value = escape_cell(one_line(exact_text(cell, workbook.date1904)))
             formula = "" if cell.formula is None else "|" + _formula_text(cell.formula)
@@ -44,13 +52,23 @@ def _formula_text(formula: Formula) -> str:
 def decode(text: str) -> Workbook:
     """The cells as written; a formula without a value has the empty text as its result."""
     sheets: list[Worksheet] = []
+    names: list[DefinedName] = []
+    tables: list[tuple[Worksheet, str]] = []
     for line in text.split("\n"):
         if line.startswith("## "):
             sheets.append(Worksheet(line[3:]))
-        elif sheets and (match := _LINE.fullmatch(line)):
+        elif not sheets:
+            name = read_name(line)
+            names += [name] if name is not None else []
+        elif line.startswith("table "):
+            tables.append((sheets[-1], line.removeprefix("table ")))
+        elif match := _LINE.fullmatch(line):
             area = Range.parse(match[1])
             put(sheets[-1], area.first_row, area.first_column, _cell(match[2], area))
-    return Workbook(tuple(sheets))
+    for sheet, line in tables:  # only now are the headings there
+        table = read_table(line, sheet)
+        sheet.tables += (table,) if table is not None else ()
+    return Workbook(tuple(sheets), tuple(names))
 
 
 def _cell(text: str, area: Range) -> Cell:
@@ -77,5 +95,5 @@ ADDRESS_LIST = Encoding(
     "a list of cells, address=value|formula",
     encode,
     decode,
-    keeps=frozenset({"values", "formulas", "addresses"}),
+    keeps=frozenset({"values", "formulas", "addresses", "names"}),
 )

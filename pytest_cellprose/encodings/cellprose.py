@@ -15,6 +15,8 @@ from functools import partial
 from pytest_cellprose.encodings.base import Encoding, Kept
 from pytest_cellprose.encodings.cellprose_decoder import decode
 from pytest_cellprose.encodings.gfm import escape_cell, one_line
+from pytest_cellprose.encodings.names import name_text, names_in_use
+from pytest_cellprose.encodings.tables import table_text
 from pytest_cellprose.encodings.values import ERROR, sheet_heading
 from pytest_cellprose.workbook.formulas import display, tokens
 from pytest_cellprose.workbook.model import Cell, DefinedName, ErrorValue, Workbook, Worksheet
@@ -27,7 +29,7 @@ from pytest_cellprose.workbook.patterns import (
     spilled_cells,
     worksheet_patterns,
 )
-from pytest_cellprose.workbook.refs import Range, cell_name, column_letters, quote_sheet
+from pytest_cellprose.workbook.refs import Range, cell_name, column_letters
 
 ADDRESSES_LEGEND = "Column letters and row numbers give cell addresses."
 FORMULAS_LEGEND = " Below each table, 'C3:F9 =f' means f is C3's formula, filled over the range."
@@ -48,9 +50,10 @@ def encode(workbook: Workbook, *, formulas: bool = True) -> str:
     if any(sheet.rows for sheet in workbook.worksheets):
         lines.append(ADDRESSES_LEGEND + (FORMULAS_LEGEND if any(patterns) else ""))
     if formulas:
-        names = _names_in_use(workbook.defined_names, patterns)
+        texts = [pattern.formula.text for sheet in patterns for pattern in sheet]
+        names = names_in_use(workbook.defined_names, texts)
         lines += _names(names)
-        lines += _links(workbook.external_links, names, patterns)
+        lines += _links(workbook.external_links, [*texts, *(name.text for name in names)])
     for sheet, its_patterns in zip(workbook.worksheets, patterns, strict=True):
         lines += _sheet(sheet, its_patterns, workbook.date1904)
     return "\n".join(lines) + "\n"
@@ -59,42 +62,17 @@ def encode(workbook: Workbook, *, formulas: bool = True) -> str:
 # 1 Prologue
 
 
-def _names_in_use(names: Iterable[DefinedName], patterns: Iterable[Sequence[Pattern]]) -> list[DefinedName]:
-    """The names that formulas use, and the names that those use in turn."""
-    known: dict[str, list[DefinedName]] = {}
-    for name in names:
-        if not name.hidden and not name.name.startswith("_xlnm.") and "#REF!" not in name.text:
-            known.setdefault(name.name.casefold(), []).append(name)
-    if not known:
-        return []
-    waiting = [pattern.formula.text for sheet in patterns for pattern in sheet]
-    used: set[str] = set()
-    while waiting:
-        for token in tokens(waiting.pop()):
-            word = token.text.casefold()
-            if token.kind in ("name", "function") and word in known and word not in used:
-                used.add(word)
-                waiting += [name.text for name in known[word]]
-    return [name for name in names if name.name.casefold() in used and name in known[name.name.casefold()]]
-
-
 def _names(names: Sequence[DefinedName]) -> Iterator[str]:
     if names:
-        yield "names: " + "; ".join(
-            (f"{quote_sheet(name.sheet)}!" if name.sheet is not None else "")
-            + f"{name.name}={without_dollars(display(name.text, own_table=''))}"
-            for name in names
-        )
+        yield "names: " + "; ".join(without_dollars(name_text(name)) for name in names)
 
 
-def _links(books: Sequence[str], names: Iterable[DefinedName], patterns: Iterable[Sequence[Pattern]]) -> Iterator[str]:
-    if not books:
-        return
-    texts = [name.text for name in names] + [pattern.formula.text for sheet in patterns for pattern in sheet]
+def _links(books: Sequence[str], formulas: Sequence[str]) -> Iterator[str]:
+    """The external workbooks that formulas refer to."""
     links = [
         f"[{number}]={_base_name(book)}"
         for number, book in enumerate(books, 1)
-        if any(f"[{number}]" in text for text in texts)
+        if any(f"[{number}]" in formula for formula in formulas)
     ]
     if links:
         yield "links: " + "; ".join(links)
@@ -326,12 +304,7 @@ def _list(ranges: Iterable[Range]) -> str:
 
 def _tables(sheet: Worksheet) -> Iterator[str]:
     if sheet.tables:
-        yield "tables: " + "; ".join(
-            f"{table.name} {table.ref}"
-            + (" no header" if not table.header_rows else "")
-            + (" totals" if table.totals_rows else "")
-            for table in sheet.tables
-        )
+        yield "tables: " + "; ".join(map(table_text, sheet.tables))
 
 
 def _hidden(sheet: Worksheet) -> Iterator[str]:

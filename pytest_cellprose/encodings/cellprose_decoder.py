@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pytest_cellprose.encodings.gfm import split_cells
+from pytest_cellprose.encodings.names import read_name
+from pytest_cellprose.encodings.tables import read_table
 from pytest_cellprose.encodings.values import read_value
 from pytest_cellprose.workbook.formulas import tokens, translate
-from pytest_cellprose.workbook.model import Cell, Comment, DefinedName, Formula, Table, Workbook, Worksheet
-from pytest_cellprose.workbook.refs import Range, column_number, split_sheet
+from pytest_cellprose.workbook.model import Cell, Comment, DefinedName, Formula, Workbook, Worksheet
+from pytest_cellprose.workbook.refs import Range, column_number
 
 _ROW = re.compile(r"([0-9]+)\|")
 _FORMULA = re.compile(
@@ -21,7 +23,6 @@ _TRAILER = re.compile(r"(text|tables|hidden|merged|notes): (.*)")
 _NOTE = re.compile(r'([A-Z]+[0-9]+) "((?:[^"]|"")*)"')
 _LINK = re.compile(r"(?:^|; )\[[0-9]+\]=")
 _MARK = re.compile(r" \((hidden|empty|worksheet|chartsheet|dialogsheet|macrosheet)\)\Z")
-_TABLE = re.compile(r"(\S+) (\S+)( no header)?( totals)?")
 
 
 def decode(text: str) -> Workbook:
@@ -44,21 +45,13 @@ def decode(text: str) -> Workbook:
         elif sheets:
             body.append(line)
         elif line.startswith("names: "):
-            names = _names(line.removeprefix("names: "))
+            parts = _split_outside_quotes(line.removeprefix("names: "))
+            names = tuple(name for name in map(read_name, parts) if name is not None)
         elif line.startswith("links: "):
             links = tuple(_LINK.split(line.removeprefix("links: "))[1:])
     if sheets:
         sheets[-1] = _body(sheets[-1], body)
     return Workbook(tuple(sheets), names, links)
-
-
-def _names(text: str) -> tuple[DefinedName, ...]:
-    names = []
-    for part in _split_outside_quotes(text):
-        name, _, refers_to = part.partition("=")
-        sheet, name = split_sheet(name)
-        names.append(DefinedName(name, refers_to, sheet))
-    return tuple(names)
 
 
 def _split_outside_quotes(text: str) -> list[str]:
@@ -116,9 +109,10 @@ def _body(sheet: Worksheet, lines: list[str]) -> Worksheet:
     for match in formulas:
         _fill(sheet, match)
     sheet.rows = {row: dict(sorted(cells.items())) for row, cells in sorted(sheet.rows.items())}
+    tables = (read_table(each, sheet) for each in trailers.get("tables", "").split("; "))
     return replace(
         sheet,
-        tables=_tables(sheet, trailers.get("tables", "")),
+        tables=tuple(table for table in tables if table is not None),
         merged=tuple(_merged(trailers.get("merged", "").partition(" +")[0])),
         comments=tuple(
             Comment(area.first_row, area.first_column, note.replace('""', '"'))
@@ -160,22 +154,6 @@ def _set(sheet: Worksheet, row: int, column: int, formula: Formula) -> None:
     cells = sheet.rows.setdefault(row, {})
     # A formula that shows nothing gave an empty text: one without a stored result shows "?".
     cells[column] = cells.get(column, Cell(""))._replace(formula=formula)
-
-
-def _tables(sheet: Worksheet, text: str) -> tuple[Table, ...]:
-    tables = []
-    for part in text.split("; "):
-        match = _TABLE.fullmatch(part)
-        if match is None:
-            continue
-        area = Range.parse(match[2])
-        header = sheet.rows.get(area.first_row, {}) if not match[3] else {}
-        columns = tuple(
-            str(header[column].value) if column in header else f"Column{number}"
-            for number, column in enumerate(range(area.first_column, area.last_column + 1), 1)
-        )
-        tables.append(Table(match[1], area, columns, 0 if match[3] else 1, 1 if match[4] else 0))
-    return tuple(tables)
 
 
 def _merged(text: str) -> Iterator[Range]:

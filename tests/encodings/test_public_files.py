@@ -12,8 +12,10 @@ import pytest
 from test_round_trip import equal, is_shown
 
 from pytest_cellprose.encodings import BUILTIN, Encoding, find_encoding
+from pytest_cellprose.workbook.graph import Graph
 from pytest_cellprose.workbook.model import Cell, Workbook, WorkbookError, Worksheet
 from pytest_cellprose.workbook.patterns import hardcoded_cells
+from pytest_cellprose.workbook.refs import CellAddress
 
 PRODUCERS = [
     "dev_real",
@@ -107,6 +109,22 @@ def test_round_trip_of_the_other_encodings(shared_data: Path, encoding: Encoding
         for path, workbook in readable(shared_data, producer):
             if path.stat().st_size <= SMALL:
                 assert_same(path, workbook, encoding)
+
+
+@pytest.mark.parametrize("encoding", [each for each in BUILTIN if "formulas" in each.keeps], ids=lambda each: each.name)
+def test_precedents_can_be_told_from_the_text(shared_data: Path, encoding: Encoding) -> None:
+    """Names, tables and ranges resolve to the same cells as in the file: what a reader of the text needs to trace."""
+    assert encoding.decode is not None
+    for producer in ("dev_real", "openpyxl", "poi"):
+        for path, workbook in readable(shared_data, producer):
+            formulas = [
+                CellAddress(s.name, r, c) for s in workbook.worksheets for r, c, cell in s.cells() if cell.formula
+            ]
+            if not formulas:
+                continue
+            before, after = Graph(workbook), Graph(encoding.decode(encoding.encode(workbook)))
+            for address in formulas[:: max(1, len(formulas) // 15)]:
+                assert after.precedents(address) == before.precedents(address), (path.name, str(address))
 
 
 def first_sheet_of(shared_data: Path, case: str) -> tuple[str, Worksheet]:
