@@ -21,7 +21,7 @@ MAX_RATIO = 250
 """How many times its compressed size a part may inflate to; repetitive worksheets of real files reach 120."""
 SMALL_PART = 8 * 2**20
 """Up to here no ratio is looked at: an empty worksheet compresses beyond any bound, and harms nobody."""
-_CHUNK = 2**20
+_CHUNK = 2**16
 
 MAIN = (
     "http://schemas.openxmlformats.org/spreadsheetml/2006/main",

@@ -77,12 +77,13 @@ def read_sheet(package: Package, part: str, types: CellTypes) -> SheetContent:
     in_inline = in_phonetic = False
     pieces: list[str] = []
     clear = pieces.clear
+    local_name = _NAMES.get
     parser: expat.XMLParserType
 
     def start(name: str, attributes: Attributes) -> None:
         nonlocal row, column, row_text, cells, is_open, cell_type, style, has_value, ordered, string
         nonlocal formula_attributes, formula_text, in_inline, in_phonetic, rows_hidden_by_default
-        kind = _NAMES.get(name)
+        kind = local_name(name)
         if kind == "c":
             if is_open:
                 finish()
@@ -101,11 +102,12 @@ def read_sheet(package: Package, part: str, types: CellTypes) -> SheetContent:
             has_value = False
             clear()
         elif kind == "v":
+            has_value = True
             if formula_attributes is not None:
                 formula_text = "".join(pieces)
-            clear()
-            has_value = True
+                clear()
             if cell_type == "str" or cell_type == "inlineStr":
+                clear()
                 parser.EndElementHandler = end
         elif kind == "f":
             if has_value:  # the wrong way round, but readable
@@ -194,6 +196,15 @@ def read_sheet(package: Package, part: str, types: CellTypes) -> SheetContent:
     def finish() -> None:
         nonlocal is_open, formula_attributes, formula_text, string
         is_open = False
+        if formula_attributes is None and not has_value:  # a style only
+            return
+        if formula_attributes is None and cell_type is None:  # most cells of most worksheets
+            text = pieces[0] if len(pieces) == 1 else "".join(pieces)
+            value: Value = int(text) if text.isdigit() and len(text) < 16 else number(text)
+            if value is not None:
+                code = general if style is None else formats.get(style, "General")
+                cells[column] = new_cell(Cell, (value, None, code))
+            return
         formula: Formula | None = None
         if formula_attributes is not None:
             if not has_value:
@@ -201,7 +212,7 @@ def read_sheet(package: Package, part: str, types: CellTypes) -> SheetContent:
             formula = make_formula(formula_attributes, formula_text.rstrip().removeprefix("="))
             formula_attributes = None
             formula_text = ""
-        value: Value = None
+        value = None
         code = general if style is None else formats.get(style, "General")
         if has_value:
             if cell_type is None or cell_type == "n":
