@@ -46,20 +46,22 @@ LONGEST_NOTE = 200
 def encode(workbook: Workbook, *, formulas: bool = True) -> str:
     """The text of a whole workbook; never shortened. Without `formulas`, values only."""
     patterns = [worksheet_patterns(sheet) if formulas else () for sheet in workbook.worksheets]
-    lines: list[str] = []
-    if any(sheet.rows for sheet in workbook.worksheets):
-        lines.append(ADDRESSES_LEGEND + (FORMULAS_LEGEND if any(patterns) else ""))
-    if formulas:
-        texts = [pattern.formula.text for sheet in patterns for pattern in sheet]
-        names = names_in_use(workbook.defined_names, texts)
-        lines += _names(names)
-        lines += _links(workbook.external_links, [*texts, *(name.text for name in names)])
+    blocks = [list(_prologue(workbook, patterns))]
     for sheet, its_patterns in zip(workbook.worksheets, patterns, strict=True):
-        lines += _sheet(sheet, its_patterns, workbook.date1904)
-    return "\n".join(lines) + "\n"
+        blocks += _sheet(sheet, its_patterns, workbook.date1904)
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
 # 1 Prologue
+
+
+def _prologue(workbook: Workbook, patterns: Sequence[Sequence[Pattern]]) -> Iterator[str]:
+    if any(sheet.rows for sheet in workbook.worksheets):
+        yield ADDRESSES_LEGEND + (FORMULAS_LEGEND if any(patterns) else "")
+    texts = [pattern.formula.text for sheet in patterns for pattern in sheet]
+    names = names_in_use(workbook.defined_names, texts)
+    yield from _names(names)
+    yield from _links(workbook.external_links, [*texts, *(name.text for name in names)])
 
 
 def _names(names: Sequence[DefinedName]) -> Iterator[str]:
@@ -85,18 +87,19 @@ def _base_name(path: str) -> str:
 # 2 Sheet
 
 
-def _sheet(sheet: Worksheet, patterns: Sequence[Pattern], date1904: bool) -> Iterator[str]:
-    yield sheet_heading(sheet.name) + _marks(sheet)
+def _sheet(sheet: Worksheet, patterns: Sequence[Pattern], date1904: bool) -> Iterator[list[str]]:
+    """The heading with the table, and what is below the table: a blank line between ends a GFM table."""
     text_lines: list[str] = []
-    yield from _grid(sheet, date1904, text_lines)
-    for pattern in patterns:
-        yield _formula_line(sheet, pattern)
-    if text_lines:
-        yield "text: " + ",".join(text_lines)
-    yield from _tables(sheet)
-    yield from _hidden(sheet)
-    yield from _merged(sheet)
-    yield from _notes(sheet, hardcoded_cells(sheet, patterns))
+    grid = list(_grid(sheet, date1904, text_lines))
+    yield [sheet_heading(sheet.name) + _marks(sheet), *grid]
+    yield [
+        *(_formula_line(sheet, pattern) for pattern in patterns),
+        *_texts(text_lines),
+        *_tables(sheet),
+        *_hidden(sheet),
+        *_merged(sheet),
+        *_notes(sheet, hardcoded_cells(sheet, patterns)),
+    ]
 
 
 def _marks(sheet: Worksheet) -> str:
@@ -151,7 +154,7 @@ def _grid(sheet: Worksheet, date1904: bool, text_lines: list[str]) -> Iterator[s
     if not rows:
         return
     places = {column: place for place, column in enumerate(sorted(used), 1)}
-    yield "|" + "|".join(map(column_letters, places))
+    yield "||" + "|".join(map(column_letters, places))
     yield "-" + "|-" * len(places)
     for row, shown in rows.items():
         parts = [str(row)]
@@ -302,6 +305,11 @@ def _list(ranges: Iterable[Range]) -> str:
 # 6 Trailers
 
 
+def _texts(lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield "text: " + ",".join(lines)
+
+
 def _tables(sheet: Worksheet) -> Iterator[str]:
     if sheet.tables:
         yield "tables: " + "; ".join(map(table_text, sheet.tables))
@@ -386,7 +394,7 @@ def _notes(sheet: Worksheet, hardcoded: Iterable[Position]) -> Iterator[str]:
 
 
 _KEPT_WITHOUT_FORMULAS: frozenset[Kept] = frozenset({"values", "addresses", "merged", "hidden"})
-VERSION = "0.3"
+VERSION = "0.4"
 
 CELLPROSE_LEAN_GFM = Encoding(
     "cellprose_lean_gfm",

@@ -90,8 +90,8 @@ def _body(sheet: Worksheet, lines: list[str]) -> Worksheet:
     for line in lines:
         if match := _ROW.match(line):
             rows[int(match[1])] = split_cells(line[match.end() :])
-        elif line.startswith("|"):
-            letters = line[1:].split("|")
+        elif line.startswith("||"):
+            letters = line[2:].split("|")
         elif match := _TRAILER.fullmatch(line):
             trailers[match[1]] = match[2]
         elif match := _FORMULA.fullmatch(line):

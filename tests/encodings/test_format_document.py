@@ -127,5 +127,26 @@ def test_an_example_reads_back(description: str, expected: str) -> None:
                 assert found.value == pytest.approx(cell.value, rel=0.0005)
 
 
+@pytest.mark.parametrize(("description", "expected"), EXAMPLES, ids=[f"example{n}" for n in range(len(EXAMPLES))])
+def test_a_markdown_program_sees_the_same_tables(description: str, expected: str) -> None:
+    """GFM by markdown-it: as many rows and columns as the grid, the rows' numbers first, nothing else in a table."""
+    from markdown_it import MarkdownIt
+
+    if "\\" in expected:
+        return  # markdown-it reads a backslash before a pipe in its own way, unlike GitHub's cmark-gfm
+    rows: list[list[str]] = []
+    for token in MarkdownIt("commonmark").enable("table").parse(expected):
+        if token.type == "tr_open":
+            rows.append([])
+        elif token.type == "inline" and token.level > 3:
+            rows[-1].append(token.content)
+    grid = [line for line in expected.splitlines() if re.match(r"\|\||[0-9]+\|", line)]
+    assert [row[0] for row in rows] == [line.partition("|")[0] for line in grid]
+    for row, line in zip(rows, grid, strict=True):
+        cells = [cell.strip() for cell in line.removeprefix("|" if line.startswith("||") else "").split("|")]
+        assert row[: len(cells)] == cells
+        assert not any(row[len(cells) :])
+
+
 def test_the_document_names_the_version_it_describes() -> None:
     assert DOCUMENT.read_text("utf-8").splitlines()[0].endswith(f"version {LEAN.version}")
