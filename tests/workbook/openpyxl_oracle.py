@@ -48,21 +48,49 @@ class References:
                     self.formulas[sheet.title, row, column] = value
             self.extents[sheet.title] = last_row, last_column
 
-    def boxes(self, sheet: str, formula: str) -> list[Box]:
-        """The ranges of a formula; raises `Unresolved` for structured, 3-D, dynamic and joined references."""
+    def boxes(self, sheet: str, formula: str, row: int = 0) -> list[Box]:
+        """The ranges of a formula in this row; raises `Unresolved` for 3-D, dynamic and joined references."""
         tokens = Tokenizer(formula).items
         found: list[Box] = []
         for token in tokens:
             if token.type == Token.FUNC and token.value.upper().rstrip("(") in ("OFFSET", "INDIRECT"):
                 raise Unresolved(formula)
             joined = token.type == Token.OP_IN and token.value in (":", " ")
-            if joined or ("#" in token.value and "!" not in token.value):
+            if joined or ("#" in token.value and not re.search(r"#[A-Z/0]+[!?]|\[#", token.value)):
                 raise Unresolved(formula)
             if token.type == Token.OPERAND and token.subtype == Token.RANGE:
-                found += self._operand(sheet, token.value)
+                found += self._operand(sheet, token.value, row)
         return found
 
-    def _operand(self, sheet: str, text: str) -> Iterator[Box]:
+    def _table(self, text: str, row: int) -> Box:
+        match = re.fullmatch(r"(\w+)\[(.*)\]", text, re.DOTALL)
+        tables = {
+            table.displayName: (sheet, table) for sheet in self.book.worksheets for table in sheet.tables.values()
+        }
+        if match is None or match[1] not in tables or "'" in text or "]:[" in text:
+            raise Unresolved(text)
+        parts = match[2][1:-1].split("],[") if match[2].startswith("[") else [match[2]]
+        sheet, table = tables[match[1]]
+        left, top, right, bottom = range_boundaries(table.ref)
+        first = top + (1 if table.headerRowCount is None else table.headerRowCount)
+        last = bottom - (table.totalsRowCount or 0)
+        for part in parts:
+            if part == "#This Row":
+                first = last = row
+            elif part == "#All":
+                first, last = top, bottom
+            elif part == "#Headers":
+                first = last = top
+            elif part.startswith("#"):
+                raise Unresolved(text)
+            else:
+                left = right = left + [column.name for column in table.tableColumns].index(part)
+        return sheet.title, first, left, last, right
+
+    def _operand(self, sheet: str, text: str, row: int) -> Iterator[Box]:
+        if re.fullmatch(r"\w+\[.*\]", text, re.DOTALL):
+            yield self._table(text, row)
+            return
         if "[" in text or "#" in text:
             raise Unresolved(text)
         title, mark, address = text.rpartition("!")
@@ -103,11 +131,11 @@ class References:
         return {cells[0], cells[-1]} if cells else set()
 
     def resolvable(self) -> dict[tuple[str, int, int], list[Box]]:
-        """The formulas that this oracle understands, with their ranges."""
+        """The formulas that this oracle understands, with their ranges, by worksheet, row and column."""
         found = {}
         for (sheet, row, column), formula in self.formulas.items():
             try:
-                found[sheet, row, column] = self.boxes(sheet, formula)
+                found[sheet, row, column] = self.boxes(sheet, formula, row)
             except Unresolved:
                 continue
         return found

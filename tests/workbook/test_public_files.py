@@ -104,7 +104,9 @@ def test_references_equal_what_openpyxl_tokenizes(shared_data: Path) -> None:
         "poi/FormulaEvalTestData_Copy.xlsx",
         "poi/MatrixFormulaEvalTestData.xlsx",
         "poi/NumberFormatTests.xlsx",
+        "poi/StructuredRefs-lots-with-lookups.xlsx",
         "poi/VLookupFullColumn.xlsx",
+        "poi/dataValidationTableRange.xlsx",
         "poi/stress024.xlsx",
         "sheetjs/formula_stress_test.xlsx",
     ]
@@ -119,10 +121,11 @@ def test_references_equal_what_openpyxl_tokenizes(shared_data: Path) -> None:
             oracle = openpyxl_oracle.References(openpyxl_oracle.load(path)[1])
         graph = Graph(Workbook.read(path))
         boxes = oracle.resolvable()
-        for (sheet, row, column), found in boxes.items():
+        chosen = sorted(boxes)[:: len(boxes) // 400 + 1]
+        for (sheet, row, column), found in ((place, boxes[place]) for place in chosen):
             expected = set().union(*map(oracle.clipped, found))
             assert graph.precedents(CellAddress(sheet, row, column)) == expected, f"{path.name} {sheet} {row} {column}"
-        compared += len(boxes)
+        compared += len(chosen)
         pool = sorted({cell for found in list(boxes.values())[:500] for box in found for cell in oracle.corners(box)})
         for cell in random.Random(path.name).sample(pool, min(25, len(pool))):
             referring = {place for place in graph.dependents(CellAddress(*cell)) if place in boxes}
