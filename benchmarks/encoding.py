@@ -89,25 +89,34 @@ def speed() -> None:
 
 
 def tokens() -> None:
+    for title, paths in (
+        ("Public workbooks", development_files()),
+        ("Workbooks of `cells/`", sorted((Path(__file__).resolve().parents[1] / "cells").glob("*.xlsx"))),
+    ):
+        print(f"\n{title}\n")
+        token_table(paths)
+
+
+def token_table(paths: Iterable[Path]) -> None:
     from toktok import batch_count
 
     names = [encoding.name for encoding in BUILTIN if encoding.name != "none"]
     print("| workbook | cells | " + " | ".join(names) + " |\n|" + "---|" * (len(names) + 2))
-    ratios: dict[str, list[float]] = {name: [] for name in names if name != LEAN.name}
-    float_csv = []
-    for path in development_files():
+    ratios: dict[str, list[float]] = {name: [] for name in names}
+    ratios["csv of openpyxl's values as Python prints them (`265.0`)"] = float_csv = []
+    for path in paths:
         workbook = Workbook.read(path)
         texts = [encoding.encode(workbook) for encoding in BUILTIN if encoding.name != "none"]
-        counts = dict(zip(names, batch_count(texts, "o200k_base"), strict=True))
-        for name, found in ratios.items():
-            found.append(counts[LEAN.name] / counts[name])
-        (plain,) = batch_count([csv_of_python_floats(path)], "o200k_base")
-        float_csv.append(counts[LEAN.name] / plain)
-        print(f"| {path.stem} | {cells(workbook):,} | " + " | ".join(f"{counts[name]:,}" for name in names) + " |")
+        *counts, plain = batch_count([*texts, csv_of_python_floats(path)], "o200k_base")
+        ours = counts[names.index(LEAN.name)]
+        for name, count in zip(names, counts, strict=True):
+            ratios[name].append(ours / count)
+        float_csv.append(ours / plain)
+        print(f"| {path.stem} | {cells(workbook):,} | " + " | ".join(f"{count:,}" for count in counts) + " |")
     print("\nTokens of cellprose_lean_gfm relative to, geometric mean:")
+    del ratios[LEAN.name]
     for name, found in ratios.items():
         print(f"* {name}: {geometric_mean(found):.3f}×")
-    print(f"* csv of openpyxl's values as Python prints them (`265.0`): {geometric_mean(float_csv):.3f}×")
 
 
 def csv_of_python_floats(path: Path) -> str:
