@@ -26,6 +26,7 @@ from pytest_cellprose.workbook.patterns import (
     Position,
     cover,
     hardcoded_cells,
+    spans,
     spilled_cells,
     worksheet_patterns,
 )
@@ -150,7 +151,8 @@ def _grid(sheet: Worksheet, date1904: bool, text_lines: list[str]) -> Iterator[s
     for row, column in quoted:
         if row not in text_rows:
             rows[row][column] = "'" + rows[row][column]
-    text_lines += [*map(column_letters, text_columns), *map(str, text_rows)]
+    text_lines += _spans((column_letters(a), column_letters(b)) for a, b in spans(sorted(text_columns)))
+    text_lines += _spans((str(a), str(b)) for a, b in spans(sorted(text_rows)))
     if not rows:
         return
     places = {column: place for place, column in enumerate(sorted(used), 1)}
@@ -169,9 +171,9 @@ def _grid(sheet: Worksheet, date1904: bool, text_lines: list[str]) -> Iterator[s
         yield "".join(parts)
 
 
-def _mostly_quoted(lines: Iterable[int], mixed: set[int]) -> list[int]:
+def _mostly_quoted(lines: Iterable[int], mixed: set[int]) -> set[int]:
     """The columns (or rows) of texts only that would need `TEXT_LINE_FROM` apostrophes or more."""
-    return sorted(line for line, times in Counter(lines).items() if times >= TEXT_LINE_FROM and line not in mixed)
+    return {line for line, times in Counter(lines).items() if times >= TEXT_LINE_FROM and line not in mixed}
 
 
 # 4 Cell text
@@ -322,20 +324,23 @@ def _hidden(sheet: Worksheet) -> Iterator[str]:
     parts = []
     rows = _clipped(sheet.hidden_rows, min(sheet.rows), max(sheet.rows))
     if rows:
-        parts.append("rows " + _spans((str(a), str(b)) for a, b in rows))
+        parts.append("rows " + _first(_spans((str(a), str(b)) for a, b in rows)))
     cols = _clipped(sheet.hidden_columns, min(columns), max(columns))
     if cols:
-        parts.append("cols " + _spans((column_letters(a), column_letters(b)) for a, b in cols))
+        parts.append("cols " + _first(_spans((column_letters(a), column_letters(b)) for a, b in cols)))
     if parts:
         yield "hidden: " + "; ".join(parts)
 
 
-def _clipped(spans: Iterable[tuple[int, int]], first: int, last: int) -> list[tuple[int, int]]:
-    return [(max(a, first), min(b, last)) for a, b in spans if a <= last and b >= first]
+def _clipped(lines: Iterable[tuple[int, int]], first: int, last: int) -> list[tuple[int, int]]:
+    return [(max(a, first), min(b, last)) for a, b in lines if a <= last and b >= first]
 
 
-def _spans(ends: Iterable[tuple[str, str]]) -> str:
-    texts = [first if first == last else f"{first}-{last}" for first, last in ends]
+def _spans(ends: Iterable[tuple[str, str]]) -> list[str]:
+    return [first if first == last else f"{first}-{last}" for first, last in ends]
+
+
+def _first(texts: Sequence[str]) -> str:
     return ",".join(texts[:MOST_HIDDEN]) + _more(len(texts) - MOST_HIDDEN)
 
 

@@ -26,8 +26,7 @@ _MARK = re.compile(r" \((hidden|empty|worksheet|chartsheet|dialogsheet|macroshee
 
 
 def decode(text: str) -> Workbook:
-    """The workbook that the text describes: typed values, formulas filled out, names, tables, merged,
-    hidden, notes.
+    """The workbook that the text describes, its formulas filled out.
 
     Dates come back as serials of the 1900 system under an ISO number format, rounded numbers as they are
     written, formulas as Excel shows them, the ``$`` of a formula that stands in one cell only not at all.
@@ -97,9 +96,9 @@ def _body(sheet: Worksheet, lines: list[str]) -> Worksheet:
         elif match := _FORMULA.fullmatch(line):
             formulas.append(match)
     columns = [column_number(each) for each in letters]
-    text_lines = trailers.get("text", "").split(",")
-    text_columns = {column_number(each) for each in text_lines if each.isalpha()}
-    text_rows = {int(each) for each in text_lines if each.isdecimal()}
+    text_lines = [each for each in trailers.get("text", "").split(",") if each]
+    text_columns = {column for each in text_lines if each[0].isalpha() for column in _span(each)}
+    text_rows = {row for each in text_lines if each[0].isdecimal() for row in _span(each)}
     for row, texts in rows.items():
         sheet.rows[row] = {
             column: Cell(text) if column in text_columns or row in text_rows else _cell(text)
@@ -166,15 +165,17 @@ def _merged(text: str) -> Iterator[Range]:
 
 
 def _hidden(text: str, kind: str) -> tuple[tuple[int, int], ...]:
-    found = []
-    for part in text.split("; "):
-        if part.startswith(kind):
-            for span in part.removeprefix(kind).partition(" +")[0].split(","):
-                first, _, last = span.partition("-")
-                ends = (first, last or first)
-                found.append(
-                    (int(ends[0]), int(ends[1]))
-                    if kind == "rows "
-                    else (column_number(ends[0]), column_number(ends[1]))
-                )
-    return tuple(found)
+    """Spans of rows or columns, as ``rows 7,9-12; cols F +3 more`` gives them."""
+    return tuple(
+        (span[0], span[-1])
+        for part in text.split("; ")
+        if part.startswith(kind)
+        for span in map(_span, part.removeprefix(kind).partition(" +")[0].split(","))
+    )
+
+
+def _span(text: str) -> range:
+    """``9-12``, ``7``, ``B-D``: the numbers of rows or columns."""
+    first, _, last = text.partition("-")
+    ends = [int(end) if end.isdecimal() else column_number(end) for end in (first, last or first)]
+    return range(ends[0], ends[1] + 1)

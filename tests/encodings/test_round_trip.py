@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from workbook_strategies import workbooks
 
 from pytest_cellprose.encodings import BUILTIN, Encoding, find_encoding
-from pytest_cellprose.workbook.model import Cell, ErrorValue, Value, Workbook
+from pytest_cellprose.workbook.model import Cell, ErrorValue, Value, Workbook, Worksheet
 
 WITH_TEXT = [encoding for encoding in BUILTIN if encoding.name not in ("none", "markitdown")]
 ROUNDING = {"cellprose_lean_gfm", "cellprose_values"}
@@ -127,8 +127,6 @@ def test_what_text_becomes(name: str, text: str, value: Value) -> None:
 
 
 def one_cell(cell: Cell) -> Workbook:
-    from pytest_cellprose.workbook.model import Worksheet
-
     return Workbook((Worksheet("S", rows={3: {2: cell}}),))
 
 
@@ -143,3 +141,17 @@ def test_encoding_what_was_decoded_changes_nothing(encoding: Encoding, workbook:
     assert {
         (s.name, r, c): cell.value for s in once.worksheets for r, c, cell in s.cells() if is_shown(cell, encoding)
     } == {(s.name, r, c): cell.value for s in again.worksheets for r, c, cell in s.cells() if is_shown(cell, encoding)}
+
+
+def test_rows_and_columns_of_texts_like_numbers_are_named_once() -> None:
+    """Columns first, then rows; neighbours as a span; the number in row 9 keeps its columns out."""
+    years = {column: Cell(str(2000 + column)) for column in range(2, 8)}
+    rows = {row: dict(years) for row in (2, 3, 4, 7)} | {9: {column: Cell(1) for column in range(2, 7)}}
+    for row in rows:
+        rows[row] |= {8: Cell("01"), 9: Cell("02")}
+    lean = find_encoding("cellprose_lean_gfm")
+    text = lean.encode(Workbook((Worksheet("S", rows=rows),)))
+    assert text.endswith("\n\ntext: G-I,2-4,7\n")
+    assert "'" not in text
+    assert lean.decode is not None
+    assert lean.decode(text).worksheets[0].rows == rows
