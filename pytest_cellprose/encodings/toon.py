@@ -28,7 +28,13 @@ def encode(workbook: Workbook) -> str:
     """TOON's own output with its default options, and a line end."""
     from toon_format import encode as toon
 
-    return toon({sheet.name: _rows(sheet, workbook.date1904) for sheet in workbook.worksheets}) + "\n"
+    document: dict[str, list[dict[str, Any]]] = {}
+    for sheet in workbook.worksheets:
+        name = sheet.name
+        while name in document:  # only in damaged files, and no worksheet may be lost
+            name += "'"
+        document[name] = _rows(sheet, workbook.date1904)
+    return toon(document) + "\n"
 
 
 def _rows(sheet: Worksheet, date1904: bool) -> list[dict[str, Any]]:

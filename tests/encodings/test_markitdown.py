@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 import xlsxwriter
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pytest_cellprose.encodings import find_encoding
 from pytest_cellprose.workbook.model import Value, Workbook, WorkbookError, Worksheet
@@ -97,3 +99,27 @@ def test_a_package_that_is_no_workbook_is_refused_rather_than_listed() -> None:
 def test_a_workbook_without_a_file_is_refused() -> None:
     with pytest.raises(WorkbookError, match="'markitdown' reads a file"):
         MARKITDOWN.encode(Workbook((Worksheet("S"),)))
+
+
+words = st.text("abcdefgh", min_size=1, max_size=6)
+plain = st.one_of(st.integers(0, 999), words, st.booleans(), st.dates(datetime.date(1990, 1, 1)))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.dictionaries(st.tuples(st.integers(0, 7), st.integers(0, 5)), plain, min_size=1))
+def test_plain_values_come_back_to_their_cells(cells: dict[tuple[int, int], int | str | bool | datetime.date]) -> None:
+    """Leading blanks, headings in any row, repeated ones, and whatever type pandas gives a column."""
+    stream = io.BytesIO()
+    book = xlsxwriter.Workbook(stream, {"default_date_format": "yyyy-mm-dd"})
+    page = book.add_worksheet("S")
+    for (row, column), value in cells.items():
+        page.write(row, column, value)
+    book.close()
+    assert MARKITDOWN.decode is not None
+    text = MARKITDOWN.encode(Workbook((Worksheet("S"),), source=stream.getvalue()))
+    (sheet,) = MARKITDOWN.decode(text).worksheets
+    found = {(row - 1, column - 1): cell.value for row, column, cell in sheet.cells()}
+    assert set(found) == set(cells), text
+    for address, value in cells.items():
+        expected = (value - datetime.date(1899, 12, 30)).days if isinstance(value, datetime.date) else value
+        assert found[address] == expected, (address, text)
