@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -13,6 +13,21 @@ import pytest
 DEFAULT_CELLS = "cells"
 DEFAULT_OUT = "results"
 DEFAULT_CHALLENGER = "cellprose_lean_gfm"
+
+VALUED = (
+    "--cellprose-cells",
+    "--cellprose-models",
+    "--cellprose-encodings",
+    "--cellprose-workbooks",
+    "--cellprose-reps",
+    "--cellprose-subset",
+    "--cellprose-seed",
+    "--cellprose-split",
+    "--cellprose-challenger",
+    "--cellprose-approve-usd",
+    "--cellprose-out",
+)
+"""The options that take a value."""
 
 T = TypeVar("T")
 
@@ -45,6 +60,25 @@ def add_options(parser: pytest.Parser) -> None:
     """Declare every option and ini setting of the plugin."""
     _add_plan_options(parser)
     _add_gate_options(parser)
+
+
+def rewritten(arguments: Sequence[str], folder: Path) -> list[str] | None:
+    """The command line with ``--option=VALUE`` for ``--option VALUE``, if pytest misread it; None if it did not.
+
+    pytest looks for its ini file before it knows a plugin's options, and takes a value that happens to be a path
+    for a path to collect. ``--cellprose-cells ../elsewhere`` would so lose the project's own ini file.
+    """
+    joined: list[str] = []
+    misread = False
+    pending = iter(arguments)
+    for argument in pending:
+        value = next(pending, None) if argument in VALUED else None
+        if value is None:
+            joined.append(argument)
+        else:
+            joined.append(f"{argument}={value}")
+            misread = misread or (folder / value).exists()
+    return joined if misread else None
 
 
 def _add_plan_options(parser: pytest.Parser) -> None:

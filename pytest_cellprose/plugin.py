@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_cellprose.options import add_options
+from pytest_cellprose.options import add_options, rewritten
 
 if TYPE_CHECKING:
     from pytest_cellprose.cell import Cell
@@ -18,8 +18,15 @@ RUN = pytest.StashKey["Run | None"]()
 _WORKER_INPUT = "cellprose_run"
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     add_options(parser)
+    config = pluginmanager.get_plugin("pytestconfig")
+    if config is None:
+        return
+    invoked = config.invocation_params
+    arguments = rewritten(tuple(map(str, invoked.args)), invoked.dir)
+    if arguments is not None:  # nothing is captured, collected or configured yet: start over with what was meant
+        raise SystemExit(pytest.main(arguments, plugins=invoked.plugins))
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:

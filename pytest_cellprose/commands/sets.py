@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 
@@ -24,8 +25,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def build_development(options: argparse.Namespace) -> int:
+    from pytest_cellprose.sets.split import SplitError
     from pytest_cellprose.sets.synthetic.development import build_development as build
 
-    for built in build(options.folder):
+    try:
+        written = build(options.folder)
+    except (SplitError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    for built in written:
         print(f"{built.sha256}  {built.name}.xlsx  {len(built.xlsx):,} bytes")
     return 0

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import random
+import re
+
+import pytest
+
+from pytest_cellprose.options import VALUED
 
 from .conftest import HOUSE, Bench
 
@@ -136,3 +141,22 @@ def test_models_of_a_hook_are_planned_when_named(bench: Bench) -> None:
     assert planned(bench, "--cellprose-models", "house", "--cellprose-encodings", "csv", "-k", "alpha") == [
         "house-csv-alpha-rep1"
     ]
+
+
+@pytest.mark.parametrize("joint", [" ", "="])
+def test_a_cells_folder_outside_the_project_does_not_lose_its_settings(bench: Bench, joint: str) -> None:
+    # pytest takes an option's value for a path to collect as long as it does not know the option
+    away = bench.pytester.path.parent / f"{bench.pytester.path.name}-away"
+    away.mkdir()
+    (bench.cells / "beta.xlsx").rename(away / "beta.xlsx")
+    arguments = f"--cellprose-cells{joint}../{away.name}".split()
+    result = bench.pytester.runpytest_subprocess(*arguments, "--cellprose-models", "reader", "-k", "csv")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["configfile: pyproject.toml", "testpaths: cells"])
+    assert bench.ids() == ["reader-csv-alpha-rep1", "reader-csv-beta-rep1"]
+    assert bench.pytester.runpytest_subprocess(*arguments, "--cellprose-models", "gpt99").ret == 4
+
+
+def test_every_option_with_a_value_is_known_to_the_second_look_at_the_command_line(bench: Bench) -> None:
+    help_text = bench.pytester.runpytest("--help").stdout.str()
+    assert sorted(re.findall(r"^  (--cellprose-[a-z-]+)=", help_text, re.MULTILINE)) == sorted(VALUED)
