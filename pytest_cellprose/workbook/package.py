@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import posixpath
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -22,6 +23,20 @@ MAX_RATIO = 250
 SMALL_PART = 8 * 2**20
 """Up to here no ratio is looked at: an empty worksheet compresses beyond any bound, and harms nobody."""
 _CHUNK = 2**16
+
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    OSError,
+    NotImplementedError,
+    RuntimeError,  # encrypted entries
+    ValueError,  # damaged offsets, names and sizes
+    LookupError,  # an encoding of XML that nobody knows
+    MemoryError,  # a size that is none
+)
+"""What `zipfile` and `expat` raise on damaged files."""
 
 MAIN = (
     "http://schemas.openxmlformats.org/spreadsheetml/2006/main",
@@ -90,7 +105,7 @@ class Package:
     def __init__(self, data: bytes) -> None:
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
-        except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError, EOFError) as problem:
+        except _UNREADABLE as problem:
             raise PackageError(
                 f"not a workbook: {_lower_first(problem)}", "check that the file is a complete .xlsx"
             ) from None
@@ -148,7 +163,7 @@ class Package:
         except expat.ExpatError as problem:
             reason = expat.ErrorString(problem.code)
             raise PackageError(f"broken XML in {info.filename}, line {problem.lineno}: {reason}") from None
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as problem:
+        except _UNREADABLE as problem:
             raise PackageError(f"{info.filename} cannot be unpacked: {_lower_first(problem)}") from None
 
     def _admitted(self, part: str) -> zipfile.ZipInfo:

@@ -200,7 +200,7 @@ def read_sheet(package: Package, part: str, types: CellTypes) -> SheetContent:
             return
         if formula_attributes is None and cell_type is None:  # most cells of most worksheets
             text = pieces[0] if len(pieces) == 1 else "".join(pieces)
-            value: Value = int(text) if text.isdigit() and len(text) < 16 else number(text)
+            value: Value = int(text) if text.isdecimal() and len(text) < 16 else number(text)
             if value is not None:
                 code = general if style is None else formats.get(style, "General")
                 cells[column] = new_cell(Cell, (value, None, code))
@@ -217,7 +217,7 @@ def read_sheet(package: Package, part: str, types: CellTypes) -> SheetContent:
         if has_value:
             if cell_type is None or cell_type == "n":
                 text = string or "".join(pieces)
-                value = int(text) if text.isdigit() and len(text) < 16 else number(text)
+                value = int(text) if text.isdecimal() and len(text) < 16 else number(text)
             elif cell_type == "s":
                 value = shared_string((string or "".join(pieces)).strip())
             elif cell_type == "str" or cell_type == "inlineStr":

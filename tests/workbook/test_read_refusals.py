@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from pathlib import Path
 
 import pytest
 import raw_xlsx as raw
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_cellprose.workbook import package
 from pytest_cellprose.workbook.model import Workbook, WorkbookError
@@ -101,3 +104,58 @@ def test_an_encrypted_or_damaged_part(tmp_path: Path) -> None:
         flagged[at + 8] |= 1
         at = flagged.find(b"PK\x01\x02", at + 1)
     assert "cannot be unpacked" in _refusal(bytes(flagged), tmp_path)
+
+
+SOUND = raw.workbook(
+    raw.worksheet(
+        '<row r="1"><c r="A1" s="1"><f t="shared" ref="A1:A2" si="0">B1</f><v>1</v></c>'
+        '<c r="B1" t="s"><v>0</v></c></row>'
+        '<row r="2" hidden="1"><c r="A2"><f t="shared" si="0"/><v>2</v></c><c r="B2" t="d"><v>2024-01-31</v></c></row>',
+        after='<mergeCells><mergeCell ref="C1:D2"/></mergeCells>',
+    ),
+    styles='<cellXfs><xf numFmtId="0"/><xf numFmtId="14"/></cellXfs>',
+    strings="<si><t>text</t></si>",
+    workbook_inner='<definedNames><definedName name="N" localSheetId="0">S!$A$1</definedName></definedNames>',
+)
+
+
+@given(st.lists(st.tuples(st.integers(0, len(SOUND) - 1), st.integers(0, 255)), min_size=1, max_size=6))
+def test_damaged_bytes_end_in_a_workbook_or_a_refusal(changes: list[tuple[int, int]]) -> None:
+    data = bytearray(SOUND)
+    for at, byte in changes:
+        data[at] = byte
+    _read_or_refuse(bytes(data))
+
+
+@given(st.data())
+def test_damaged_xml_ends_in_a_workbook_or_a_refusal(data: st.DataObject) -> None:
+    with zipfile.ZipFile(io.BytesIO(SOUND)) as opened:
+        parts = {name: opened.read(name).decode() for name in opened.namelist()}
+    name = data.draw(st.sampled_from(sorted(parts)))
+    spans = [match.span() for match in re.finditer(r'"[^"]*"|>[^<]*<', parts[name])]
+    first, last = data.draw(st.sampled_from(spans))
+    wrong = [
+        '"-1"',
+        '""',
+        '"9999999999999999999999"',
+        '"ZZZZ9"',
+        '"²"',
+        "><c/><",
+        "><v>1e999</v><",
+        "><f/><",
+        '"x" t="array"',
+    ]
+    parts[name] = parts[name][:first] + data.draw(st.sampled_from(wrong)) + parts[name][last:]
+    _read_or_refuse(raw.archive(parts))
+
+
+def _read_or_refuse(data: bytes) -> None:
+    try:
+        book = Workbook.read(data)
+    except WorkbookError:
+        return
+    for sheet in book.worksheets:
+        for row, column, cell in sheet.cells():
+            if cell.formula is not None:
+                assert isinstance(cell.formula.text, str)
+                assert cell.formula.pattern(row, column)
