@@ -160,16 +160,17 @@ def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    report = yield
-    if call.when == "call" and item.config.stash[RUN] is not None:
-        from pytest_cellprose.cell import Cell, CellFault
-        from pytest_cellprose.controller import outcome_property
+    if call.when != "call" or item.config.stash[RUN] is None:
+        return (yield)
+    from pytest_cellprose.cell import Cell, CellFault
+    from pytest_cellprose.controller import outcome_property
 
-        taken = getattr(item, "funcargs", {}).get("cell")
-        if isinstance(taken, Cell) and taken.record is not None:
-            report.user_properties.append(outcome_property(taken.record))
-        if call.excinfo is not None and isinstance(call.excinfo.value, CellFault):
-            report.longrepr = str(call.excinfo.value)
+    taken = getattr(item, "funcargs", {}).get("cell")
+    if isinstance(taken, Cell) and taken.record is not None:
+        item.user_properties.append(outcome_property(taken.record))  # before the report that copies them
+    report = yield
+    if call.excinfo is not None and isinstance(call.excinfo.value, CellFault):
+        report.longrepr = str(call.excinfo.value)
     return report
 
 

@@ -116,5 +116,5 @@ MARKITDOWN = Encoding(
     "Markdown, converted by MarkItDown",
     encode,
     decode,
-    keeps=frozenset({"values"}),
+    keeps=frozenset({"values", "addresses"}),
 )

@@ -17,6 +17,7 @@ import xlsxwriter
 
 import pytest_cellprose.commands.report
 import pytest_cellprose.controller  # noqa: F401
+from pytest_cellprose.options import rewritten
 
 TEST_CELLS = "def test_cell(cell):\n    cell.run()\n"
 
@@ -76,7 +77,9 @@ class Bench:
         (self.cells / "split.json").write_text(json.dumps(value), encoding="utf-8")
 
     def run(self, *arguments: str) -> pytest.RunResult:
-        return self.pytester.runpytest("-p", "no:randomly", *arguments)
+        """pytest in this process. ``--option=VALUE`` for ``--option VALUE``: starting over is for a process of its own."""
+        joined = rewritten(arguments, self.pytester.path)
+        return self.pytester.runpytest("-p", "no:randomly", *(arguments if joined is None else joined))
 
     def records(self) -> list[dict[str, Any]]:
         """Every record of every run."""

@@ -103,7 +103,7 @@ def test_a_planned_cell_that_no_test_ran_counts_as_not_run(bench: Bench) -> None
     assert not bench.results.exists()
 
 
-FAULTY = HOUSE.replace("    def call(self, request):\n", "    def call(self, request):\n        raise {}\n")
+FAULTY = HOUSE.replace("    def call(self, request):\n", "    def call(self, request):\n        raise RAISED\n")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ FAULTY = HOUSE.replace("    def call(self, request):\n", "    def call(self, req
     ],
 )
 def test_a_model_failure_passes_with_score_zero(bench: Bench, raised: str, outcome: str) -> None:
-    bench.pytester.makeconftest(FAULTY.format(raised))
+    bench.pytester.makeconftest(FAULTY.replace("RAISED", raised))
     arguments = ["--cellprose-live", "--cellprose-models", "house", "-k", "csv and alpha"]
     result = bench.run("-v", *arguments)
     assert result.ret == 0
@@ -133,7 +133,9 @@ def test_a_model_failure_passes_with_score_zero(bench: Bench, raised: str, outco
 
 
 def test_a_fault_fails_without_a_traceback_and_without_a_score(bench: Bench, workers: tuple[str, ...]) -> None:
-    bench.pytester.makeconftest(FAULTY.format("__import__('pytest_cellprose').PathFault('transport', 'cable cut')"))
+    bench.pytester.makeconftest(
+        FAULTY.replace("RAISED", "__import__('pytest_cellprose').PathFault('transport', 'cable cut')")
+    )
     result = bench.run("--cellprose-live", "--cellprose-models", "house", "-k", "csv and alpha", *workers)
     assert result.ret == 1
     result.assert_outcomes(failed=1, deselected=0 if workers else 11)
@@ -146,7 +148,7 @@ def test_a_fault_fails_without_a_traceback_and_without_a_score(bench: Bench, wor
 
 
 def test_a_bug_in_a_provider_is_an_error_with_its_traceback_and_no_record(bench: Bench) -> None:
-    bench.pytester.makeconftest(FAULTY.format("ZeroDivisionError('oops')"))
+    bench.pytester.makeconftest(FAULTY.replace("RAISED", "ZeroDivisionError('oops')"))
     result = bench.run("--cellprose-live", "--cellprose-models", "house", "-k", "csv and alpha")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*ZeroDivisionError: oops*"])
