@@ -192,7 +192,7 @@ def judge_selection(run: Run, invocation: Sequence[str]) -> None:
 def plan_lines(run: Run) -> list[str]:
     """What ``--collect-only`` says of the plan below its items: counts, costs, and what the gate would say."""
     assert run.plan is not None
-    lines = [f"cellprose: {len(run.selected):,} of {len(run.position):,} planned cells selected"]
+    lines = [f"{len(run.selected):,} of {len(run.position):,} planned cells selected"]
     total = estimate(run.session, run.selected)
     if total.cells:
         width = max(map(len, run.spec.models))

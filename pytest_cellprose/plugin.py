@@ -147,15 +147,6 @@ def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
         judge_selection(run, node.config.invocation_params.args)
 
 
-def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
-    run = config.stash[RUN]
-    if run is None or run.plan is None or config.get_verbosity() < 0 or not config.option.collectonly:
-        return []
-    from pytest_cellprose.controller import plan_lines
-
-    return plan_lines(run)
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
@@ -205,10 +196,16 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     run = config.stash[RUN]
-    if run is None or run.plan is None or config.option.collectonly:
+    if run is None or run.plan is None:
         return
-    from pytest_cellprose.controller import summary_lines
+    from pytest_cellprose.controller import plan_lines, summary_lines
 
+    if config.option.collectonly:
+        if config.get_verbosity() >= 0:  # under -q the list of ids is all there is, for programs to read
+            terminalreporter.section("cellprose plan")
+            for line in plan_lines(run):
+                terminalreporter.line(line)
+        return
     writer = terminalreporter._tw
     encoding = getattr(writer._file, "encoding", None) or "ascii"
     unicode = encoding.lower().replace("-", "").startswith("utf")

@@ -48,7 +48,7 @@ def test_collect_only_shows_counts_and_costs_of_live_models(bench: Bench) -> Non
     result.stdout.fnmatch_lines(
         [
             "cellprose: development run of 7 models × 3 encodings × 2 workbooks × 1 repeat = 42 cells",
-            "cellprose: 42 of 42 planned cells selected",
+            "42 of 42 planned cells selected",
             "*haiku55 *6 cells  expected $0.0*, worst case $0.0*",
             "*gpt6astra *6 cells  expected $*, worst case $4.8*",
             "*in all *36 cells  expected $*, worst case $*",
