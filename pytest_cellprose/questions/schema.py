@@ -34,6 +34,7 @@ Kind: TypeAlias = Literal["value", "address", "trace", "impact", "hardcode"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 Reach: TypeAlias = Literal["direct", "all"]
+Scorer: TypeAlias = Literal["cellprose", "spreadsheetbench"]
 Scalar: TypeAlias = bool | int | float | str
 
 _ID = re.compile(r"q\w+")
@@ -132,7 +133,8 @@ class Question(Frozen):
     answer_sha256: str | None = None
     extent: dict[str, str | None] | None = None
     """Worksheet -> used extent (None: no cells), to clip whole columns in answers; filled in on loading."""
-    scorer: Literal["cellprose"] = "cellprose"
+    scorer: Scorer = "cellprose"
+    """``spreadsheetbench``: a value is compared by that benchmark's own rules (`questions.spreadsheetbench`)."""
     case: str | None = None
     """The id this question had where it came from."""
     note: str | None = None
@@ -215,6 +217,15 @@ class Question(Frozen):
         if value is not None and info.data.get("computed") is False:
             raise _expected('nothing here, or "computed": true')
         return _digest(value) if info.field_name == "answer_sha256" else value
+
+    @field_validator("scorer")
+    @classmethod
+    def _scorer(cls, value: Scorer, info: ValidationInfo) -> Scorer:
+        if value == "spreadsheetbench" and info.data.get("kind", "value") != "value":
+            raise _expected(f"cellprose, as the question's kind is {info.data['kind']}, not value")
+        if value == "spreadsheetbench" and info.data.get("unit") is not None:
+            raise _expected("cellprose, as the other scorer compares stored values, not percent points")
+        return value
 
     @field_validator("extent", mode="before")
     @classmethod

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from pytest_cellprose.questions.cellset import Area, CellSet, Extents
 from pytest_cellprose.questions.schema import Question, Scalar
+from pytest_cellprose.questions.spreadsheetbench import day, same_value
 from pytest_cellprose.workbook.refs import AddressError
 
 SCORER_VERSION = "1"
@@ -146,6 +147,8 @@ def _is_nested(value: Any) -> bool:
 
 
 def _is_right_value(question: Question, truth: Scalar, answer: Any) -> bool:
+    if question.scorer == "spreadsheetbench":
+        return same_value(day(truth), day(answer)) if question.type == "date" else same_value(truth, answer)
     if isinstance(truth, bool):
         return answer is truth or (isinstance(answer, str) and folded(answer) == str(truth).casefold())
     if isinstance(truth, int | float):

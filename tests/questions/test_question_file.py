@@ -115,7 +115,7 @@ def test_what_is_asked_has_no_truth(tmp_path: Path) -> None:
         ({"type": "date", "answer": "2024-02-30"}, "answer", "YYYY-MM-DD"),
         ({"type": "date", "answer": 45000}, "answer", "YYYY-MM-DD"),
         ({"unit": "EUR"}, "unit", "'percent'"),
-        ({"scorer": "spreadsheetbench"}, "scorer", "'cellprose'"),
+        ({"scorer": "official"}, "scorer", "'cellprose'"),
         ({"computed": "yes"}, "computed", 'found "yes"'),
         ({"answer_workbook": "a.xlsx"}, "answer_workbook", '"computed": true'),
         ({"computed": True, "answer_sha256": "no"}, "answer_sha256", "64 hexadecimal digits"),
