@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_cellprose.encodings import BUILTIN, find_encoding
 from pytest_cellprose.run.encode import LIMIT_SECONDS, EncodingFault, encode_text
@@ -14,12 +15,15 @@ from pytest_cellprose.workbook.model import Workbook, WorkbookError
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from pytest_cellprose.encodings.base import Encoding
 
 DEFAULT = "cellprose_lean_gfm"
 BASELINE = "markitdown"
 STATS = tuple(encoding for encoding in BUILTIN if encoding.name != "none")
+PLANNED = tuple(encoding for encoding in STATS if encoding.name not in ("cellprose_values", "address_list"))
+"""What a run compares: as many columns as a terminal has room for."""
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -36,7 +40,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument(
         "--stats",
         action="store_true",
-        help="print a table instead: o200k_base tokens of every encoding (of one, with --encoding)",
+        help="print a table instead: o200k_base tokens in every encoding (in one, with --encoding)",
     )
     parser.set_defaults(run=run)
 
@@ -51,7 +55,8 @@ def run(options: argparse.Namespace) -> int:
         errors.print(str(error), markup=False)
         return 2
     if options.stats:
-        encodings = STATS if options.encoding == DEFAULT else (chosen,)
+        compared = STATS if len(options.files) == 1 else PLANNED
+        encodings = compared if options.encoding == DEFAULT else (chosen,)
         return _print_stats(options.files, encodings, errors)
     return _print_texts(options.files, chosen, errors)
 
@@ -73,36 +78,86 @@ def _print_texts(files: Sequence[str], encoding: Encoding, errors: Console) -> i
 
 
 def _print_stats(files: Sequence[str], encodings: Sequence[Encoding], errors: Console) -> int:
+    """One file: a line per encoding. Several: a line per file, and the total."""
     from rich.console import Console
     from rich.progress import track
-    from rich.table import Table
 
     failed = 0
-    table = Table(title="o200k_base tokens", title_justify="left")
-    table.add_column("file", overflow="fold")
-    table.add_column("cells", justify="right")
-    for encoding in encodings:
-        table.add_column(encoding.name, justify="right", overflow="fold")
-    shown = track(files, "encoding", console=errors, transient=True, disable=len(files) == 1)
-    for file in shown:
+    counted: list[_Counted] = []
+    for file in track(files, "encoding", console=errors, transient=True, disable=len(files) == 1):
         try:
             workbook = _read(file)
         except WorkbookError as error:
             errors.print(_named(file, error), markup=False)
             failed += 1
             continue
-        counts = []
+        tokens: dict[str, int | None] = {}
         for encoding in encodings:
-            count, problem = _tokens(workbook, encoding)
+            tokens[encoding.name], problem = _tokens(workbook, encoding)
             if problem is not None:
                 errors.print(f"{file}: {problem}", markup=False)
                 failed += 1
-            counts.append(count)
         cells = sum(len(row) for sheet in workbook.worksheets for row in sheet.rows.values())
-        table.add_row(file, f"{cells:,}", *_shown(counts, encodings))
-    if table.row_count:
+        counted.append(_Counted(file, cells, tokens))
+    if counted:
+        table = _table_of_one(counted[0]) if len(files) == 1 else _table_of_many(counted)
         Console(highlight=False).print(table)
     return 1 if failed else 0
+
+
+class _Counted(NamedTuple):
+    file: str
+    cells: int
+    tokens: dict[str, int | None]
+
+
+def _table_of_one(counted: _Counted) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    title = f"{counted.file}: {counted.cells:,} cells"
+    table = Table("encoding", title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("o200k_base tokens", justify="right")
+    table.add_column(f"over {BASELINE}", justify="right")
+    base = counted.tokens.get(BASELINE)
+    for name, tokens in counted.tokens.items():
+        table.add_row(name, _number(tokens), _ratio(tokens, base))
+    return table
+
+
+def _table_of_many(counted: Sequence[_Counted]) -> Table:
+    from rich.table import Table
+
+    names = list(counted[0].tokens)
+    folder = os.path.commonpath([Path(each.file).absolute().parent for each in counted])
+    totals = {name: _total([each.tokens[name] for each in counted]) for name in names}
+    table = Table(title="o200k_base tokens", title_justify="left", box=None, show_footer=True, pad_edge=False)
+    table.add_column("file", footer=f"all\nover {BASELINE}" if BASELINE in names else "all", overflow="fold")
+    table.add_column("cells", justify="right", footer=f"{sum(each.cells for each in counted):,}", no_wrap=True)
+    for name in names:
+        footer = "\n".join([_number(totals[name]), _ratio(totals[name], totals.get(BASELINE))])
+        table.add_column(name.replace("_", "\n", 1), justify="right", footer=footer, no_wrap=True)
+    for each in counted:
+        table.add_row(
+            os.path.relpath(each.file, folder),
+            f"{each.cells:,}",
+            *(_number(each.tokens[name]) for name in names),
+        )
+    return table
+
+
+def _total(counts: Sequence[int | None]) -> int | None:
+    """None as soon as one is unknown: a total of fewer files would compare with nothing."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def _number(tokens: int | None) -> str:
+    return "–" if tokens is None else f"{tokens:,}"
+
+
+def _ratio(tokens: int | None, base: int | None) -> str:
+    return "" if tokens is None or not base else f"{tokens / base:.2f}×"
 
 
 def _tokens(workbook: Workbook, encoding: Encoding) -> tuple[int | None, str | None]:
@@ -114,16 +169,6 @@ def _tokens(workbook: Workbook, encoding: Encoding) -> tuple[int | None, str | N
         return None, str(fault)
 
 
-def _shown(counts: Sequence[int | None], encodings: Sequence[Encoding]) -> list[str]:
-    """Token counts, each with its ratio to MarkItDown's."""
-    names = [encoding.name for encoding in encodings]
-    base = counts[names.index(BASELINE)] if BASELINE in names else None
-    return [
-        "–" if n is None else f"{n:,}" if not base or name == BASELINE else f"{n:,} ({n / base:.2f}×)"
-        for n, name in zip(counts, names, strict=True)
-    ]
-
-
 def _read(file: str) -> Workbook:
     if file == "-":
         return Workbook.read(sys.stdin.buffer.read())
@@ -131,6 +176,5 @@ def _read(file: str) -> Workbook:
 
 
 def _named(file: str, error: Exception) -> str:
-    """A reader's error names the file itself; an encoding's does not."""
-    text = str(error)
-    return text if Path(file).name in text else f"{file}: {text}"
+    """A reader's error begins with the file's name; here it gets the path that was typed."""
+    return f"{file}: {str(error).removeprefix(f'{Path(file).name}: ')}"
