@@ -44,13 +44,15 @@ def registered(config: pytest.Config) -> Registered:
     Raises `pytest.UsageError` naming every entry that is no encoding, model or provider, or whose name is taken.
     """
     from pytest_cellprose.encodings.base import Encoding
-    from pytest_cellprose.models.registry import ModelSpec
+    from pytest_cellprose.models.registry import ModelSpec, spec_problem
     from pytest_cellprose.plan import Registered
 
     problems: list[str] = []
     hook = config.hook
     encodings = _by_name(_flat(hook.pytest_cellprose_encodings(config=config)), Encoding, "name", "encoding", problems)
     models = _by_name(_flat(hook.pytest_cellprose_models(config=config)), ModelSpec, "alias", "model", problems)
+    problems += [f"hook pytest_cellprose_models: {text}" for text in map(spec_problem, models.values()) if text]
+    _add_configured(config, models, problems)
     providers: dict[str, type[Provider]] = {}
     for offered in reversed(hook.pytest_cellprose_providers(config=config)):
         for vendor, provider in offered.items():
@@ -63,6 +65,28 @@ def registered(config: pytest.Config) -> Registered:
     if problems:
         raise pytest.UsageError("\n".join(["cellprose:", *(f"  {problem}" for problem in problems)]))
     return Registered(models=models, encodings=encodings, providers=providers)
+
+
+def _add_configured(config: pytest.Config, models: dict[str, ModelSpec], problems: list[str]) -> None:
+    """Models of the user's registry file and of ``--cellprose-openweight``, after those of hooks."""
+    from pytest_cellprose.models.registry import ModelError, openweight_model, read_registry
+
+    found: list[tuple[str, ModelSpec]] = []
+    for name in config.getini("cellprose_registry"):
+        try:
+            found += [(f"ini cellprose_registry: {name}", spec) for spec in read_registry(config.rootpath / name)]
+        except ModelError as error:
+            problems += [f"ini cellprose_registry: {line}" for line in str(error).splitlines()]
+    for text in config.getoption("cellprose_openweight"):
+        try:
+            found.append(("--cellprose-openweight", openweight_model(text)))
+        except ModelError as error:
+            problems.append(f"--cellprose-openweight: {error}")
+    for where, spec in found:
+        if spec.alias in models:
+            problems.append(f"{where}: the name {spec.alias!r} is taken: use another")
+        else:
+            models[spec.alias] = spec
 
 
 def _flat(results: Iterable[Iterable[object]]) -> list[object]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TypeVar
@@ -24,7 +24,11 @@ VALUED = (
     "--cellprose-seed",
     "--cellprose-split",
     "--cellprose-challenger",
+    "--cellprose-effort",
+    "--cellprose-openweight",
     "--cellprose-approve-usd",
+    "--cellprose-vendor-cap-usd",
+    "--cellprose-wall-clock",
     "--cellprose-out",
 )
 """The options that take a value."""
@@ -44,6 +48,10 @@ class Settings:
     """Paid calls are allowed; `final` implies it."""
     models: tuple[str, ...] | None = None
     ini_models: tuple[str, ...] = ()
+    openweight: tuple[str, ...] = ()
+    """Aliases that ``--cellprose-openweight`` describes; planned beside the mode's models."""
+    effort: str | None = None
+    """The level asked of every live model."""
     encodings: tuple[str, ...] | None = None
     workbooks: tuple[str, ...] | None = None
     reps: int | None = None
@@ -54,6 +62,10 @@ class Settings:
     challenger: str = DEFAULT_CHALLENGER
     allow_dirty: bool = False
     approve_usd: Decimal | None = None
+    vendor_caps: Mapping[str, Decimal] = field(default_factory=dict)
+    """Vendor -> dollars after which no call to it is started."""
+    wall_clock: float | None = None
+    """Seconds after which no live call is started."""
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -148,6 +160,21 @@ def _add_plan_options(parser: pytest.Parser) -> None:
         metavar="NAME",
         help="the encoding whose cost per correct answer is compared with every other (default: %(default)s)",
     )
+    group.addoption(
+        "--cellprose-effort",
+        default=None,
+        metavar="LEVEL",
+        help="ask this effort of every live model, as alias@LEVEL does of one; refused for a model that does not "
+        "declare it (default: each model's registered effort)",
+    )
+    group.addoption(
+        "--cellprose-openweight",
+        action="append",
+        default=[],
+        metavar="ALIAS=ID,IN,OUT",
+        help="plan a model of any Chat Completions host (CELLPROSE_COMPAT_BASE_URL) at the host's price for input "
+        "and output, dollars per million tokens; may be given several times",
+    )
     parser.addini(
         "cellprose_cells",
         "folders with workbooks and question files, relative to rootdir "
@@ -159,6 +186,12 @@ def _add_plan_options(parser: pytest.Parser) -> None:
         "cellprose_models",
         "models of the plan (default: reader and the proposed six; in a final run the six)",
         type="args",
+        default=[],
+    )
+    parser.addini(
+        "cellprose_registry",
+        "TOML files with models of your own, relative to rootdir: a table per alias, as in the package's registry.toml",
+        type="linelist",
         default=[],
     )
 
@@ -192,12 +225,27 @@ def _add_gate_options(parser: pytest.Parser) -> None:
         "(default: ini cellprose_approve_usd, else none)",
     )
     group.addoption(
+        "--cellprose-vendor-cap-usd",
+        default=None,
+        metavar="VENDOR=N,...",
+        help="start no call that a vendor's cap of N dollars has no room for; the run is then incomplete "
+        "(default: ini cellprose_vendor_cap_usd, else no cap)",
+    )
+    group.addoption(
+        "--cellprose-wall-clock",
+        default=None,
+        metavar="SECONDS",
+        help="start no live call later than SECONDS after the plan was made; the run is then incomplete "
+        "(default: no bound)",
+    )
+    group.addoption(
         "--cellprose-out",
         default=None,
         metavar="DIR",
         help=f"where runs are stored (default: ini cellprose_out, else {DEFAULT_OUT!r} under rootdir)",
     )
     parser.addini("cellprose_approve_usd", "see --cellprose-approve-usd", type="string", default="")
+    parser.addini("cellprose_vendor_cap_usd", "see --cellprose-vendor-cap-usd", type="string", default="")
     parser.addini("cellprose_out", "see --cellprose-out", type="string", default="")
 
 
@@ -226,6 +274,8 @@ def read_settings(config: pytest.Config) -> Settings:
 
     approve = option("cellprose_approve_usd")
     approve_flag = "--cellprose-approve-usd" if approve is not None else "ini cellprose_approve_usd"
+    caps = option("cellprose_vendor_cap_usd")
+    caps_flag = "--cellprose-vendor-cap-usd" if caps is not None else "ini cellprose_vendor_cap_usd"
     final = bool(option("cellprose_final"))
     settings = Settings(
         cells=cells_folders(config),
@@ -234,6 +284,8 @@ def read_settings(config: pytest.Config) -> Settings:
         live=final or bool(option("cellprose_live")),
         models=checked("--cellprose-models", option("cellprose_models"), _names, "a list of models"),
         ini_models=tuple(config.getini("cellprose_models")),
+        openweight=tuple(text.partition("=")[0].strip() for text in option("cellprose_openweight")),
+        effort=option("cellprose_effort") or None,
         encodings=checked("--cellprose-encodings", option("cellprose_encodings"), _names, "a list of encodings"),
         workbooks=checked("--cellprose-workbooks", option("cellprose_workbooks"), _names, "a list of workbooks"),
         reps=checked("--cellprose-reps", option("cellprose_reps"), _positive, "a whole number from 1"),
@@ -249,6 +301,14 @@ def read_settings(config: pytest.Config) -> Settings:
             _amount,
             "an amount of dollars",
         ),
+        vendor_caps=checked(
+            caps_flag,
+            caps if caps is not None else config.getini("cellprose_vendor_cap_usd"),
+            _amounts,
+            "a list of vendor=dollars",
+        )
+        or {},
+        wall_clock=checked("--cellprose-wall-clock", option("cellprose_wall_clock"), _seconds, "a number of seconds"),
     )
     if settings.subset is not None and not final:
         problems.append("--cellprose-subset draws held-out workbooks: it goes with --cellprose-final")
@@ -285,3 +345,22 @@ def _amount(text: str) -> Decimal:
     if not amount.is_finite() or amount < 0:
         raise ValueError
     return amount
+
+
+def _amounts(text: str) -> dict[str, Decimal]:
+    amounts: dict[str, Decimal] = {}
+    for pair in filter(None, (part.strip() for part in text.split(","))):
+        vendor, equals, amount = (part.strip() for part in pair.partition("="))
+        if not vendor or not equals or vendor in amounts:
+            raise ValueError
+        amounts[vendor] = _amount(amount)
+    if not amounts:
+        raise ValueError
+    return amounts
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds < float("inf"):
+        raise ValueError
+    return seconds

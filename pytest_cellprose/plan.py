@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_cellprose.encodings.base import Encoding
-from pytest_cellprose.models.registry import ModelError, ModelSpec, proposed_models, resolve_model
+from pytest_cellprose.models.registry import (
+    ModelError,
+    ModelSpec,
+    proposed_models,
+    resolve_model,
+    same_models,
+    with_effort,
+)
 from pytest_cellprose.options import DEFAULT_CHALLENGER, Settings
 from pytest_cellprose.providers.base import Provider
 from pytest_cellprose.questions.schema import check_against
@@ -247,12 +254,18 @@ def _models(settings: Settings, registered: Registered, draft: _Draft) -> list[M
         names = proposed_models(registry)
         if not settings.final:
             names = [alias for alias, spec in registry.items() if spec.status == "offline"] + names
+    if settings.models is None:
+        names = list(dict.fromkeys([*names, *(alias for alias in settings.openweight if alias in registry)]))
     models: list[ModelSpec] = []
     for name in names:
         try:
-            models.append(resolve_model(name, registry))
+            meant = name if settings.effort is None else with_effort(name, settings.effort, registry)
+            models.append(resolve_model(meant, registry))
         except ModelError as error:
             draft.refuse(f"{where}: {error}")
+    for one, other in same_models(models):
+        said = f"given twice: {one!r}" if one == other else f"one call under two names: {one!r} and {other!r}"
+        draft.refuse(f"{where}: {said}")
     if settings.live:
         lost = [model for model in models if model.vendor not in registered.providers]
         if lost:
