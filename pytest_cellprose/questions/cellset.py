@@ -105,6 +105,11 @@ class CellSet:
     def __len__(self) -> int:
         return sum(rows.bit_count() for rows in self._columns.values())
 
+    @property
+    def columns(self) -> tuple[tuple[tuple[str, int], int], ...]:
+        """``((worksheet, column), bits of its rows)``, sorted: equal for equal sets."""
+        return tuple(sorted(self._columns.items()))
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, CellSet) and self._columns == other._columns
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, TypeAlias, cast, get_args
 
 from pydantic import (
     Discriminator,
@@ -332,6 +332,22 @@ def load_questions(path: str | PathLike[str]) -> QuestionFile:
     if problems:
         raise QuestionFileError(f"{file}: {' '.join(problem.split())}" for problem in problems)
     return loaded
+
+
+def question_problems(fields: Mapping[str, Any]) -> tuple[Question | None, list[str]]:
+    """A single question, and what is wrong with it: a line each, ``field "kind": found …, expected …``."""
+    try:
+        return Question.model_validate(fields), []
+    except ValidationError as error:
+        prefixed = ({**each, "loc": ("questions", 0, *each["loc"])} for each in error.errors())
+        lines = [_problem(cast(ErrorDetails, each), [fields]) for each in prefixed]
+        return None, [" ".join(line.partition("), ")[2].split()) for line in lines]
+
+
+def unquoted(problem: str) -> str:
+    """A problem of `QuestionFileError` or `check_against` without what was found: for questions that are held out."""
+    where, found, _ = problem.partition(": found ")
+    return f"{where}: not as expected; what was found is held out" if found else problem
 
 
 def check_against(questions: QuestionFile, worksheets: Mapping[str, Range | None]) -> list[str]:

@@ -6,13 +6,15 @@ is wrong, all at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePath
+from typing import Any
 
 from pytest_cellprose.digest import sha256_of
-from pytest_cellprose.questions.schema import QuestionFile, QuestionFileError, load_questions
+from pytest_cellprose.questions.schema import QuestionFile, QuestionFileError, load_questions, unquoted
 from pytest_cellprose.record import SetName
 from pytest_cellprose.sets.split import SPLIT_FILE, Split, SplitError, digest_side, load_split, set_of
 
@@ -32,6 +34,20 @@ class Found:
     workbook_sha256: str
     changed: str | None = None
     """What differs from the digest that ``split.json`` froze, if anything does."""
+    answer_paths: Mapping[str, Path] = field(default_factory=dict)
+    """Question id -> the answer workbook of a computed question, where it is here."""
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """A question file that is wrong, or whose workbook is not the one it was written for."""
+
+    name: str
+    question_path: Path
+    set: SetName
+    problems: tuple[str, ...]
+    """Without what was found, if it is held out."""
+    workbook_path: Path | None = None
 
 
 @dataclass
@@ -42,6 +58,8 @@ class Discovery:
     """Ordered by name."""
     not_here: dict[str, SetName] = field(default_factory=dict)
     """Question files whose workbook is a bare file name found in no folder, with the set they belong to."""
+    unusable: list[Unusable] = field(default_factory=list)
+    """What `problems` is about, as far as it is about question files."""
     known_heldout: set[str] = field(default_factory=set)
     """Every name that some split lists as held out, found or not."""
     seed: int | None = None
@@ -72,7 +90,9 @@ def discover(folders: Sequence[Path], *, split_by_digest: bool = False) -> Disco
             try:
                 questions = load_questions(path)
             except QuestionFileError as error:
-                result.problems += error.problems
+                unusable = _unreadable(path, error, root, shelf, splits, split_by_digest)
+                result.unusable.append(unusable)
+                result.problems += unusable.problems
                 continue
             if name in claimed:
                 result.problems.append(
@@ -83,11 +103,15 @@ def discover(folders: Sequence[Path], *, split_by_digest: bool = False) -> Disco
             governing = _governing(path, root, splits)
             if governing is None and root not in result.unsplit:
                 result.unsplit.append(root)
-            workbook = shelf.find(path, questions, result.problems)
+            problems: list[str] = []
+            workbook = shelf.find(path, questions, problems)
             if workbook is None:
+                side = _side(name, questions.sha256 or "", governing, splits.values(), split_by_digest)
                 if shelf.is_absent(path, questions):
-                    side = _side(name, questions.sha256 or "", governing, splits.values(), split_by_digest)
                     result.not_here[name] = side
+                else:
+                    result.unusable.append(Unusable(name, path, side, tuple(problems)))
+                    result.problems += problems
                 continue
             digest = sha256_of(workbook)
             result.found.append(
@@ -100,10 +124,30 @@ def discover(folders: Sequence[Path], *, split_by_digest: bool = False) -> Disco
                     questions_sha256=sha256_of(path),
                     workbook_sha256=digest,
                     changed=_changed(name, digest, governing),
+                    answer_paths=shelf.answers(path, questions),
                 )
             )
     result.found.sort(key=lambda found: found.name)
     return result
+
+
+def _unreadable(
+    path: Path, error: QuestionFileError, root: Path, shelf: _Shelf, splits: dict[Path, Split], by_digest: bool
+) -> Unusable:
+    """A question file that is wrong. If it may be held out, by name or by any digest, its content is not quoted."""
+    try:
+        raw: Any = json.loads(path.read_bytes().decode("utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        raw = None
+    fields = raw if isinstance(raw, dict) else {}
+    named = fields.get("workbook")
+    workbook = shelf.first(path, named if isinstance(named, str) and named.strip() else f"{path.stem}.xlsx")
+    digests = {str(fields.get("sha256", "")).lower(), "" if workbook is None else sha256_of(workbook)}
+    governing = _governing(path, root, splits)
+    sides = {_side(path.stem, digest, governing, splits.values(), by_digest) for digest in digests}
+    side: SetName = "heldout" if "heldout" in sides else "development"
+    problems = error.problems if side == "development" else map(unquoted, error.problems)
+    return Unusable(path.stem, path, side, tuple(problems), workbook)
 
 
 def _usable(folders: Sequence[Path], problems: list[str]) -> list[Path]:
@@ -184,8 +228,7 @@ class _Shelf:
                 files.setdefault(path.name, []).append(path)
         return files
 
-    def _candidates(self, path: Path, questions: QuestionFile) -> list[Path]:
-        named = questions.workbook
+    def _candidates(self, path: Path, named: str) -> list[Path]:
         if not _is_bare(named):
             return [candidate] if (candidate := path.parent / named).is_file() else []
         if (beside := path.parent / named).is_file():
@@ -194,11 +237,30 @@ class _Shelf:
 
     def is_absent(self, path: Path, questions: QuestionFile) -> bool:
         """Whether it is a bare file name that no folder has: left out of the plan, not an error."""
-        return _is_bare(questions.workbook) and not self._candidates(path, questions)
+        return _is_bare(questions.workbook) and not self._candidates(path, questions.workbook)
+
+    def first(self, path: Path, named: str) -> Path | None:
+        """Any file of that name, for a question file that cannot be relied on."""
+        try:
+            return next(iter(self._candidates(path, named)), None)
+        except (OSError, ValueError):  # no file name at all
+            return None
+
+    def answers(self, path: Path, questions: QuestionFile) -> dict[str, Path]:
+        """Question id -> the file that a computed question names as its answer workbook, and no other."""
+        found = {}
+        for question in questions.questions:
+            if question.answer_workbook is None:
+                continue
+            for file in self._candidates(path, question.answer_workbook):
+                if question.answer_sha256 in (None, sha256_of(file)):
+                    found[question.id] = file
+                    break
+        return found
 
     def find(self, path: Path, questions: QuestionFile, problems: list[str]) -> Path | None:
         """The workbook's file, or None: absent, or a problem that has been noted."""
-        candidates = self._candidates(path, questions)
+        candidates = self._candidates(path, questions.workbook)
         if not candidates:
             if not _is_bare(questions.workbook):
                 problems.append(f"{path}: workbook: no file {questions.workbook!r} beside it")
