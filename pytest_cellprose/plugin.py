@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -133,6 +132,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
     select(run, map(cell_of, session.items))
     if run.plan is not None and not session.config.option.collectonly:
+        _require_environment(run)
         judge_selection(run, session.config.invocation_params.args)
 
 
@@ -144,19 +144,34 @@ def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
         from pytest_cellprose.controller import judge_selection, select_by_node_ids
 
         select_by_node_ids(run, ids)
+        _require_environment(run)
         judge_selection(run, node.config.invocation_params.args)
+
+
+def _require_environment(run: Run) -> None:
+    """Refuse a selection whose models cannot be called for want of a key or an address (exit code 4)."""
+    lacking = run.session.not_ready(filter(run.runs, run.selected))
+    if lacking:
+        text = "\n".join(["cellprose:", *(f"  {sentence}" for sentence in lacking)])
+        pytest.exit(text, returncode=pytest.ExitCode.USAGE_ERROR)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    if call.when != "call" or item.config.stash[RUN] is None:
+    if item.config.stash[RUN] is None:
         return (yield)
     from pytest_cellprose.cell import Cell, CellFault
     from pytest_cellprose.controller import outcome_property
 
     taken = getattr(item, "funcargs", {}).get("cell")
+    record = taken.record if isinstance(taken, Cell) else None
+    if record is not None and record.outcome.kind == "authentication":
+        # every other call of this vendor would end the same way; a worker passes this on to xdist's controller
+        item.session.shouldstop = f"cellprose: {record.outcome.detail}"
+    if call.when != "call":
+        return (yield)
     if isinstance(taken, Cell) and taken.record is not None:
         item.user_properties.append(outcome_property(taken.record))  # before the report that copies them
     report = yield

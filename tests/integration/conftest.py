@@ -77,7 +77,7 @@ class Bench:
         (self.cells / "split.json").write_text(json.dumps(value), encoding="utf-8")
 
     def run(self, *arguments: str) -> pytest.RunResult:
-        """pytest in this process. ``--option=VALUE`` for ``--option VALUE``: starting over is for a process of its own."""
+        """pytest in this process, where it cannot start over as it does for ``--option VALUE``: hence with a ``=``."""
         joined = rewritten(arguments, self.pytester.path)
         return self.pytester.runpytest("-p", "no:randomly", *(arguments if joined is None else joined))
 
