@@ -1,15 +1,45 @@
-"""``sets build SET``: make the workbooks and question files of a test set."""
+"""``sets build SET`` makes a test set's files; ``sets check`` certifies every question of the sets that are here."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from pytest_cellprose.sets.check import Checked
+
+CELLS = Path("cells")
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("sets", help="build the benchmark's test sets")
+    parser = commands.add_parser("sets", help="build and check test sets")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    _add_build(actions)
+    checking = actions.add_parser(
+        "check",
+        help="certify every question of the sets that are here",
+        description="Hold every recorded truth against the scorer and the workbook, and print which questions are not "
+        "certified, and why. Of held-out questions the reasons only, nothing of their content. Exit code 1 if any "
+        "question is not certified.",
+    )
+    checking.add_argument(
+        "folders",
+        nargs="*",
+        type=Path,
+        default=[CELLS],
+        metavar="DIR",
+        help=f"folders with workbooks and question files (default: {CELLS})",
+    )
+    checking.set_defaults(run=check_sets)
+
+
+def _add_build(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     build = actions.add_parser("build", help="write a set's workbooks and question files")
     names = build.add_subparsers(title="sets", metavar="SET", required=True)
     development = names.add_parser(
@@ -18,10 +48,40 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         description="Write the generated workbooks, their question files and split.json. The bytes are the same on "
         "every machine, so building into a checkout changes nothing.",
     )
-    development.add_argument(
-        "folder", nargs="?", type=Path, default=Path("cells"), metavar="DIR", help="where to (default: %(default)s)"
-    )
+    _add_folder(development, CELLS)
     development.set_defaults(run=build_development)
+    spreadsheetbench = names.add_parser(
+        "spreadsheetbench",
+        help="value questions from published SpreadsheetBench tasks (held out)",
+        description="Restate the Cell-Level tasks of a published SpreadsheetBench archive as value questions, and say "
+        "how many tasks were dropped under which rule.",
+    )
+    spreadsheetbench.add_argument(
+        "--from", required=True, dest="source", type=Path, metavar="FILE|DIR", help="the archive, packed or unpacked"
+    )
+    _add_folder(spreadsheetbench, CELLS / "spreadsheetbench")
+    spreadsheetbench.set_defaults(run=build_spreadsheetbench)
+    realworld = names.add_parser(
+        "realworld",
+        help="the public workbooks that the real-world questions are about (held out)",
+        description="Fetch the public workbooks that the real-world question files name, check each one's SHA-256 and "
+        "say what was done.",
+    )
+    realworld.add_argument(
+        "--from",
+        dest="source",
+        type=Path,
+        metavar="DIR",
+        help="take the workbooks from DIR (default: download the pinned public copies)",
+    )
+    _add_folder(realworld, CELLS / "realworld")
+    realworld.set_defaults(run=build_realworld)
+
+
+def _add_folder(parser: argparse.ArgumentParser, default: Path) -> None:
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=default, metavar="DIR", help="where to (default: %(default)s)"
+    )
 
 
 def build_development(options: argparse.Namespace) -> int:
@@ -36,3 +96,76 @@ def build_development(options: argparse.Namespace) -> int:
     for built in written:
         print(f"{built.sha256}  {built.name}.xlsx  {len(built.xlsx):,} bytes")
     return 0
+
+
+def build_spreadsheetbench(options: argparse.Namespace) -> int:
+    from pytest_cellprose.sets.spreadsheetbench import build_spreadsheetbench as build
+
+    try:
+        lines = build(options.source, options.folder)
+    except (ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    print("\n".join(lines))
+    return 0
+
+
+def build_realworld(options: argparse.Namespace) -> int:
+    from pytest_cellprose.sets.realworld.build import build_realworld as build
+
+    try:
+        lines = build(options.source, options.folder)
+    except (ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    print("\n".join(lines))
+    return 0
+
+
+def check_sets(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from pytest_cellprose.sets.check import check
+
+    checked, problems = check(options.folders)
+    Console().print(_table(checked))
+    lines = [*problems, *_objections(checked)]
+    print("\n".join(lines), end="\n" if lines else "", file=sys.stderr)
+    certified, total = sum(each.certified for each in checked), sum(len(each.certificates) for each in checked)
+    absent = sum(not each.here for each in checked)
+    print(f"{certified:,} of {total:,} questions certified" + (f", {absent} workbooks not here" if absent else ""))
+    if not total:
+        print("no question could be checked: name the folders of question files and workbooks", file=sys.stderr)
+    return 0 if total and not problems and all(each.passes for each in checked) else 1
+
+
+def _table(checked: Iterable[Checked]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    from pytest_cellprose.sets.certify import REASONS
+
+    table = Table("workbook", "set", "certified", "reasons")
+    table.columns[2].justify = "right"
+    for each in checked:
+        counts = Counter(reason for certificate in each.certificates for reason in certificate.reasons)
+        reasons = [f"{reason} ({counts[reason]})" for reason in REASONS if counts[reason]]
+        reasons += ["wrong question file"] if each.problems else []
+        reasons += ["changed"] if each.changed else []
+        score = f"{each.certified} of {len(each.certificates)}" if each.here else "not here"
+        table.add_row(Text(each.name), each.set.replace("heldout", "held out"), score, ", ".join(reasons))
+    return table
+
+
+def _objections(checked: Iterable[Checked]) -> Iterator[str]:
+    """A line for every doubt; of what is held out the reason alone."""
+    for each in checked:
+        yield from (f"{each.name}: {text}" for text in each.problems)  # held out: without what was found
+        if each.changed:
+            yield each.changed
+        for certificate in each.certificates:
+            if each.set == "heldout":
+                number = certificate.case.number  # and not the id, which may be anything in a file that is wrong
+                yield from (f"{each.name}, question number {number}: {reason}" for reason in certificate.reasons)
+            else:
+                yield from (f"{each.name}, {certificate.id}: {reason}: {text}" for reason, text in certificate.doubts)

@@ -47,7 +47,10 @@ class Unusable:
     set: SetName
     problems: tuple[str, ...]
     """Without what was found, if it is held out."""
+    questions: QuestionFile | None = None
+    """If they are right and only the workbook is not."""
     workbook_path: Path | None = None
+    """If only the questions are wrong."""
 
 
 @dataclass
@@ -110,7 +113,7 @@ def discover(folders: Sequence[Path], *, split_by_digest: bool = False) -> Disco
                 if shelf.is_absent(path, questions):
                     result.not_here[name] = side
                 else:
-                    result.unusable.append(Unusable(name, path, side, tuple(problems)))
+                    result.unusable.append(Unusable(name, path, side, tuple(problems), questions))
                     result.problems += problems
                 continue
             digest = sha256_of(workbook)
@@ -147,7 +150,7 @@ def _unreadable(
     sides = {_side(path.stem, digest, governing, splits.values(), by_digest) for digest in digests}
     side: SetName = "heldout" if "heldout" in sides else "development"
     problems = error.problems if side == "development" else map(unquoted, error.problems)
-    return Unusable(path.stem, path, side, tuple(problems), workbook)
+    return Unusable(path.stem, path, side, tuple(problems), workbook_path=workbook)
 
 
 def _usable(folders: Sequence[Path], problems: list[str]) -> list[Path]:

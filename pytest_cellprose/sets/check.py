@@ -1,0 +1,98 @@
+"""Every question file of some folders, certified: what ``sets check`` prints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pytest_cellprose.record import SetName
+from pytest_cellprose.sets.certify import Case, Certificate, certify
+from pytest_cellprose.sets.discover import Found, Unusable, discover
+
+
+class Checked(NamedTuple):
+    """A question file and what was found about its questions."""
+
+    name: str
+    set: SetName
+    certificates: tuple[Certificate, ...] = ()
+    problems: tuple[str, ...] = ()
+    """Of the file as a whole, or of a question in a way that no certificate says."""
+    here: bool = True
+    """Whether its workbook is in any of the folders; without it nothing can be said."""
+    changed: str | None = None
+    """How it differs from what ``split.json`` froze, if it does."""
+
+    @property
+    def certified(self) -> int:
+        return sum(certificate.certified for certificate in self.certificates)
+
+    @property
+    def passes(self) -> bool:
+        return not self.problems and self.certified == len(self.certificates)
+
+
+def check(folders: Sequence[Path]) -> tuple[list[Checked], list[str]]:
+    """The question files of `folders` by name, and problems of the folders themselves."""
+    discovery = discover(folders)
+    cases = [case for found in discovery.found for case in cases_of(found)]
+    cases += [case for unusable in discovery.unusable for case in _cases(unusable)]
+    by_file: dict[str, list[Certificate]] = {}
+    for certificate in certify(cases):  # together: a conflict may be between two files
+        by_file.setdefault(certificate.case.pack, []).append(certificate)
+    checked = [_usable(found, by_file[str(found.question_path)]) for found in discovery.found]
+    checked += [_wrong(unusable, by_file.get(str(unusable.question_path), [])) for unusable in discovery.unusable]
+    checked += [Checked(name, side, here=False) for name, side in discovery.not_here.items()]
+    told = {text for unusable in discovery.unusable for text in unusable.problems}
+    return sorted(checked, key=lambda each: each.name), [text for text in discovery.problems if text not in told]
+
+
+def cases_of(found: Found) -> Iterator[Case]:
+    """The questions of a file that can be used; the file is their pack."""
+    for number, question in enumerate(found.questions.questions, start=1):
+        yield Case(
+            pack=str(found.question_path),
+            number=number,
+            fields=question.model_dump(),
+            workbook=found.workbook_path,
+            sha256=found.workbook_sha256,
+            answer_workbook=found.answer_paths.get(question.id),
+        )
+
+
+def _usable(found: Found, certificates: Sequence[Certificate]) -> Checked:
+    return Checked(found.name, found.set, tuple(certificates), changed=found.changed)
+
+
+def _wrong(unusable: Unusable, certificates: Sequence[Certificate]) -> Checked:
+    """What is wrong with a question is among the doubts about it; what no doubt covers is said of the file."""
+    problems = [text.removeprefix(f"{unusable.question_path}: ") for text in unusable.problems]
+    if any(not certificate.certified for certificate in certificates):
+        of_file = () if unusable.questions else tuple(text for text in problems if not text.startswith("question "))
+    else:
+        of_file = tuple(problems)
+    return Checked(unusable.name, unusable.set, tuple(certificates), of_file)
+
+
+def _cases(unusable: Unusable) -> Iterator[Case]:
+    path = unusable.question_path
+    if unusable.questions is not None:
+        rows: list[Any] = [question.model_dump() for question in unusable.questions.questions]
+        missing = "; ".join(text.removeprefix(f"{path}: ") for text in unusable.problems)
+    else:
+        rows, missing = _as_written(path), ""
+    for number, row in enumerate(rows, start=1):
+        fields = row if isinstance(row, dict) else {}
+        yield Case(str(path), number, fields, unusable.workbook_path, missing=missing)
+
+
+def _as_written(path: Path) -> list[Any]:
+    """The questions of a file that cannot be loaded, as far as it is JSON."""
+    try:
+        content = json.loads(path.read_bytes().decode("utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return []
+    questions = content.get("questions") if isinstance(content, dict) else None
+    return questions if isinstance(questions, list) else []
