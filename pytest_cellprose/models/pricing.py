@@ -7,11 +7,20 @@ rounding to integer nano-dollars at the end of a request.
 from __future__ import annotations
 
 from decimal import ROUND_HALF_EVEN, Decimal
+from typing import NamedTuple
 
 from pytest_cellprose.record import Prices, Usage
 
 NANOUSD = 10**9
 _NANOUSD_PER_TOKEN = 1000  # of a price of $1 per million tokens
+
+
+class CallPrice(NamedTuple):
+    """What a call may cost, in nano-dollars."""
+
+    expected: int
+    worst: int
+    """Every token of max_tokens is used."""
 
 
 def rates(prices: Prices, prompt_tokens: int) -> tuple[Decimal, Decimal]:

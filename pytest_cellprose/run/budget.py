@@ -1,0 +1,189 @@
+"""What a run may spend: one ledger for all its processes, and the question that is asked before every live call.
+
+The ledger is a small file in the run's folder. A call reserves its expected cost before it starts and settles
+what it cost when it is over; a process that dies leaves its reservation behind, since the money may be spent.
+A call starts only if spent + reserved + its own expected cost is within its vendor's cap (DESIGN section 6).
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal
+from pathlib import Path
+from typing import TypeAlias
+
+from filelock import FileLock
+from pydantic import Field, ValidationError
+
+from pytest_cellprose.models.pricing import NANOUSD, dollars
+from pytest_cellprose.models.registry import ModelSpec
+from pytest_cellprose.record import CellId, Frozen, Record
+from pytest_cellprose.run.store import StoreError, replace_text
+
+SPEND_CAP = "spend_cap"
+WALL_CLOCK = "wall_clock"
+
+_NEVER_BILLED = frozenset({"authentication", "quota"})
+"""Faults that a vendor raises before any token is read."""
+
+
+@dataclass(frozen=True)
+class PendingCall:
+    """A live call that is about to start, as the hook ``pytest_cellprose_admit`` sees it."""
+
+    run: str
+    cell: CellId
+    model: ModelSpec
+    expected_nanousd: int
+    """Its expected cost: 10^9 nano-dollars are a dollar."""
+    worst_nanousd: int
+    """What it costs if it uses max_tokens."""
+    run_seconds: float
+    """Since the run was planned."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a call may not start. The cell becomes a fault of this kind: no score, nothing sent, the run incomplete."""
+
+    kind: str
+    """One word, such as ``spend_cap``."""
+    detail: str
+    """One line for a reader."""
+
+    def __post_init__(self) -> None:
+        if not self.kind.isidentifier():
+            raise ValueError(f"{self.kind!r} is no kind of fault: one word of letters, digits and '_'")
+
+
+class Account(Frozen):
+    """What one vendor's calls have cost, in nano-dollars."""
+
+    spent: int = 0
+    """By the usage that was reported."""
+    assumed: int = 0
+    """Calls that ended without any reported usage, at their expected cost: they may have been billed."""
+    calls: int = 0
+
+
+class Reservation(Frozen):
+    """A call that has started and not ended, as far as is known."""
+
+    vendor: str
+    cell: str
+    expected: int
+
+
+class LedgerState(Frozen):
+    vendors: dict[str, Account] = Field(default_factory=dict)
+    open: dict[str, Reservation] = Field(default_factory=dict)
+
+    def reserved(self, vendor: str) -> int:
+        return sum(held.expected for held in self.open.values() if held.vendor == vendor)
+
+    def counted(self, vendor: str) -> int:
+        """All that counts towards a vendor's cap."""
+        account = self.vendors.get(vendor, Account())
+        return account.spent + account.assumed + self.reserved(vendor)
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The file. Every change is one locked, whole replacement, so that any number of processes may use it."""
+
+    path: Path
+
+    def state(self) -> LedgerState:
+        """Raises `StoreError` for a file that is no ledger."""
+        try:
+            return LedgerState.model_validate_json(self.path.read_bytes())
+        except FileNotFoundError:
+            return LedgerState()
+        except (OSError, ValidationError) as error:
+            raise StoreError(f"{self.path}: not a readable ledger of spending: {error}") from None
+
+    def reserve(self, call: PendingCall, cap: int | None) -> str | Refusal:
+        """The name of the call's reservation, or why the cap (nano-dollars) has no room for it."""
+        vendor, expected = call.model.vendor, call.expected_nanousd
+        with self._lock():
+            state = self.state()
+            if cap is not None and state.counted(vendor) + expected > cap:
+                return Refusal(SPEND_CAP, _no_room(state, vendor, expected, cap))
+            name = secrets.token_hex(8)
+            held = Reservation(vendor=vendor, cell=str(call.cell), expected=expected)
+            self._write(state.model_copy(update={"open": {**state.open, name: held}}))
+        return name
+
+    def settle(self, name: str, cost: int | None) -> None:
+        """Replace a reservation by what the call cost; None: unknown, and its expected cost stays counted."""
+        with self._lock():
+            state = self.state()
+            still_open = dict(state.open)
+            held = still_open.pop(name)
+            account = state.vendors.get(held.vendor, Account())
+            account = Account(
+                spent=account.spent + (cost or 0),
+                assumed=account.assumed + (held.expected if cost is None else 0),
+                calls=account.calls + 1,
+            )
+            self._write(LedgerState(vendors={**state.vendors, held.vendor: account}, open=still_open))
+
+    def _lock(self) -> AbstractContextManager[object]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        return FileLock(self.path.with_name(f".{self.path.name}.lock"))
+
+    def _write(self, state: LedgerState) -> None:
+        replace_text(self.path, state.model_dump_json(indent=1) + "\n")
+
+
+def _no_room(state: LedgerState, vendor: str, expected: int, cap: int) -> str:
+    reserved = state.reserved(vendor)
+    spent = state.counted(vendor) - reserved
+    return (
+        f"{vendor}: {dollars(spent)} spent, {dollars(reserved)} reserved by calls that run, and {dollars(expected)} "
+        f"expected for this one are over the cap of {dollars(cap)}"
+    )
+
+
+Ask: TypeAlias = Callable[[PendingCall], object]
+
+
+@dataclass(frozen=True)
+class Admission:
+    """Who decides whether a live call may start: first every hook, then the vendor's cap."""
+
+    ledger: Ledger
+    caps: Mapping[str, int]
+    """Vendor -> nano-dollars; a vendor that is not named has no cap."""
+    ask: Ask = lambda call: None
+    """The hook ``pytest_cellprose_admit``: None, or the first `Refusal` of a plugin."""
+
+    def start(self, call: PendingCall) -> str | Refusal:
+        """The name of a reservation, to be settled when the call is over, or why it may not start."""
+        refusal = self.ask(call)
+        if isinstance(refusal, Refusal):
+            return refusal
+        if refusal is not None:
+            raise TypeError(f"hook pytest_cellprose_admit: {refusal!r} is neither None nor a Refusal")
+        return self.ledger.reserve(call, self.caps.get(call.model.vendor))
+
+
+def wall_clock_refusal(call: PendingCall, bound: float | None) -> Refusal | None:
+    """Refuse a call that would start later than `bound` seconds after the run was planned."""
+    if bound is None or call.run_seconds < bound:
+        return None
+    return Refusal(WALL_CLOCK, f"{call.run_seconds:,.0f} s after the run was planned, over the bound of {bound:,.0f} s")
+
+
+def settled_cost(record: Record) -> int | None:
+    """What a call's record says it cost, in nano-dollars; None if tokens may have been billed that nobody reported."""
+    unsent = record.attempts == 0 or record.outcome.kind in _NEVER_BILLED
+    return 0 if record.cost_nanousd is None and unsent else record.cost_nanousd
+
+
+def nanousd(amount: Decimal | str) -> int:
+    """Dollars as whole nano-dollars, rounded down: a cap is never stretched."""
+    return int((Decimal(amount) * NANOUSD).to_integral_value(rounding=ROUND_FLOOR))

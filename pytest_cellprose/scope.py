@@ -1,0 +1,115 @@
+"""The protocol's scope of a final run (sections 1, 4 and 9): which cuts are allowed and named, and which forbidden.
+
+A run may be made smaller before it starts, by four levers only: fewer models, secondary encodings dropped, the
+control run once, a drawn subset of held-out workbooks. Each lever used is a named deviation; any other cut makes the
+run not publishable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from pytest_cellprose.models.registry import ModelSpec, proposed_models
+
+CHALLENGER = "cellprose_lean_gfm"
+PRIMARY = ("markitdown", "agent_xlsx")
+REFERENCE = "csv"
+SECONDARY = ("markdown", "toon")
+REPORTED = "agent_cellprose"
+CONTROL = "none"
+NEVER_DROPPED = (CHALLENGER, *PRIMARY)
+
+REPEATS = 3
+LEAST_REPEATS = 2
+
+VENDORS = {"anthropic": "Anthropic", "openai": "OpenAI"}
+KEPT_TIERS = ("cheap", "top")
+"""Of every vendor (section 9)."""
+NAMED_PLAN = ("haiku55", "sonnet55", "gpt6luna", "gpt61sol")
+"""The smaller plan that section 4 names and section 9 allows, although it has no top model."""
+
+
+@dataclass
+class Judgement:
+    deviations: list[str] = field(default_factory=list)
+    """To be named in the write-up."""
+    unpublishable: list[str] = field(default_factory=list)
+    """What rules a publication out."""
+
+
+def judge_scope(
+    models: Sequence[ModelSpec],
+    encodings: Iterable[str],
+    registry: Mapping[str, ModelSpec],
+    *,
+    repeats: int,
+    none_once: bool,
+) -> Judgement:
+    """What a final run of these models and encodings, and of so many repeats, cuts from the protocol's scope."""
+    judgement = Judgement()
+    _judge_models(models, registry, judgement)
+    _judge_encodings(set(encodings), judgement)
+    if repeats < LEAST_REPEATS:
+        judgement.unpublishable.append("one repeat: the protocol's lower bound is two")
+    elif repeats < REPEATS:
+        judgement.deviations.append(f"scope cut: {repeats} repeats instead of {REPEATS}")
+    if none_once:
+        judgement.deviations.append("scope cut: the control none runs once")
+    return judgement
+
+
+def _judge_models(models: Sequence[ModelSpec], registry: Mapping[str, ModelSpec], judgement: Judgement) -> None:
+    if not any(model.live for model in models):
+        judgement.unpublishable.append("no language model in the plan")
+        return
+    proposed = {registry[alias].model_id: alias for alias in proposed_models(registry)}
+    present = {proposed[model.model_id]: model for model in models if model.model_id in proposed}
+    dropped = [alias for alias in proposed.values() if alias not in present]
+    if dropped and set(present) == set(NAMED_PLAN):
+        judgement.deviations.append(f"scope cut: the plan of {', '.join(NAMED_PLAN)} (without {', '.join(dropped)})")
+    else:
+        if dropped:
+            judgement.deviations.append(f"scope cut: without the models {', '.join(dropped)}")
+        for vendor, name in VENDORS.items():
+            tiers = {registry[alias].tier for alias in present if registry[alias].vendor == vendor}
+            absent = [tier for tier in KEPT_TIERS if tier not in tiers]
+            if absent:
+                judgement.unpublishable.append(
+                    f"{name} without a {' and a '.join(absent)} model: only the plan of {', '.join(NAMED_PLAN)} may be"
+                )
+    for model in models:
+        base = registry.get(model.alias.rpartition("@")[0])
+        if base is not None:
+            judgement.deviations.append(f"{model.alias}: effort {model.effort}, not the registered {base.effort}")
+        if model.status == "parked":
+            judgement.deviations.append(f"{model.alias} is run: the protocol has it parked")
+
+
+def _judge_encodings(names: set[str], judgement: Judgement) -> None:
+    judgement.unpublishable += [f"{name} absent" for name in NEVER_DROPPED if name not in names]
+    kept = [name for name in SECONDARY if name in names]
+    judgement.deviations += [f"scope cut: {name} dropped" for name in SECONDARY if name not in names]
+    if REFERENCE not in names and kept:
+        judgement.unpublishable.append(f"csv dropped before {' and '.join(kept)}: the reference is dropped last")
+    elif REFERENCE not in names:
+        judgement.deviations.append("scope cut: csv dropped, so that no win can be claimed")
+    if REPORTED not in names:
+        judgement.deviations.append(f"{REPORTED} absent: the protocol has it reported, not tested")
+    if CONTROL not in names:
+        judgement.unpublishable.append("the control none absent: it may run once, not be dropped")
+
+
+def price_dates(models: Iterable[ModelSpec], today: date) -> list[str]:
+    """Deviations of live models whose prices were not checked on the day of the run (section 4)."""
+    by_date: dict[date | None, list[str]] = {}
+    for model in models:
+        if model.live and model.checked != today:
+            by_date.setdefault(model.checked, []).append(model.alias)
+    return [
+        f"prices of {', '.join(aliases)} "
+        + (f"checked on {checked}, not on the day of the run" if checked else "with no date of a check")
+        + f" ({today})"
+        for checked, aliases in by_date.items()
+    ]

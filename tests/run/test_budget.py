@@ -1,0 +1,182 @@
+"""The ledger: exact sums, one for all processes, and never a call that the cap has no room for."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_cellprose.models.registry import ModelSpec
+from pytest_cellprose.record import CellId, Prices
+from pytest_cellprose.run.budget import (
+    Admission,
+    Ledger,
+    PendingCall,
+    Refusal,
+    nanousd,
+    wall_clock_refusal,
+)
+from pytest_cellprose.run.store import StoreError
+
+
+def model(vendor: str = "anthropic") -> ModelSpec:
+    return ModelSpec(alias="m", model_id="m-1", vendor=vendor, prices=Prices(input="1", output="1"), max_tokens=100)
+
+
+def call(expected: int, vendor: str = "anthropic", seconds: float = 0.0) -> PendingCall:
+    cell = CellId(model="m", encoding="csv", workbook="w", repeat=1)
+    return PendingCall(
+        run="r",
+        cell=cell,
+        model=model(vendor),
+        expected_nanousd=expected,
+        worst_nanousd=10 * expected,
+        run_seconds=seconds,
+    )
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger(tmp_path / "run" / "ledger.json")
+
+
+def held(result: str | Refusal) -> str:
+    assert isinstance(result, str)
+    return result
+
+
+def test_a_call_starts_only_if_spent_reserved_and_expected_are_within_the_cap(ledger: Ledger) -> None:
+    first = held(ledger.reserve(call(40), 100))
+    second = held(ledger.reserve(call(40), 100))
+    refused = ledger.reserve(call(21), 100)
+    assert isinstance(refused, Refusal)
+    assert refused.kind == "spend_cap"
+    held(ledger.reserve(call(20), 100))  # exactly the cap
+    ledger.settle(first, 10)
+    held(ledger.reserve(call(30), 100))
+    ledger.settle(second, 55)  # more than it reserved: admitted is admitted
+    assert ledger.state().counted("anthropic") == 10 + 55 + 20 + 30
+    assert isinstance(ledger.reserve(call(1), 100), Refusal)
+
+
+def test_a_refusal_names_what_was_spent_reserved_expected_and_the_cap(ledger: Ledger) -> None:
+    ledger.settle(held(ledger.reserve(call(10**9), None)), 2 * 10**9)
+    ledger.reserve(call(3 * 10**9), None)
+    refused = ledger.reserve(call(4 * 10**9), 5 * 10**9)
+    assert isinstance(refused, Refusal)
+    for amount in ("$2.00 spent", "$3.00 reserved", "$4.00 expected", "cap of $5.00"):
+        assert amount in refused.detail
+
+
+def test_vendors_have_caps_of_their_own(ledger: Ledger) -> None:
+    admission = Admission(ledger, {"anthropic": 10, "openai": 100})
+    assert isinstance(admission.start(call(11)), Refusal)
+    assert isinstance(admission.start(call(11, "openai")), str)
+    assert isinstance(admission.start(call(10**15, "compat")), str)
+
+
+def test_a_call_whose_cost_is_unknown_counts_as_expected_and_one_that_never_ended_stays_reserved(
+    ledger: Ledger,
+) -> None:
+    ledger.settle(held(ledger.reserve(call(7), 100)), None)
+    ledger.reserve(call(5), 100)
+    state = ledger.state()
+    assert (state.vendors["anthropic"].spent, state.vendors["anthropic"].assumed) == (0, 7)
+    assert state.reserved("anthropic") == 5
+    assert state.counted("anthropic") == 12
+
+
+def test_a_plugin_is_asked_first_and_its_refusal_reserves_nothing(ledger: Ledger) -> None:
+    asked: list[PendingCall] = []
+
+    def pause(pending: PendingCall) -> Refusal:
+        asked.append(pending)
+        return Refusal("window_full", "82 % of the window is used")
+
+    admission = Admission(ledger, {}, pause)
+    assert admission.start(call(1)) == Refusal("window_full", "82 % of the window is used")
+    assert asked[0].expected_nanousd == 1
+    assert not ledger.path.exists()
+
+
+def test_an_answer_of_a_plugin_that_is_no_refusal_is_its_bug(ledger: Ledger) -> None:
+    with pytest.raises(TypeError, match=r"pytest_cellprose_admit.*'no'"):
+        Admission(ledger, {}, lambda pending: "no").start(call(1))
+    with pytest.raises(ValueError, match="no kind of fault"):
+        Refusal("not a kind", "")
+
+
+def test_the_wall_clock_bounds_starts(ledger: Ledger) -> None:
+    assert wall_clock_refusal(call(1, seconds=59.9), 60) is None
+    assert wall_clock_refusal(call(1, seconds=1e9), None) is None
+    refused = wall_clock_refusal(call(1, seconds=60), 60)
+    assert refused is not None
+    assert refused.kind == "wall_clock"
+    assert wall_clock_refusal(call(1), 0) is not None
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"vendors": 3}', '{"extra": 1}'])
+def test_a_file_that_is_no_ledger_is_named_and_not_overwritten(ledger: Ledger, content: str) -> None:
+    ledger.path.parent.mkdir()
+    ledger.path.write_text(content)
+    with pytest.raises(StoreError, match=r"ledger\.json: not a readable ledger"):
+        ledger.reserve(call(1), 10)
+    assert ledger.path.read_text() == content
+
+
+def test_dollars_become_whole_nano_dollars_and_never_more() -> None:
+    assert nanousd("20") == 20_000_000_000
+    assert nanousd("0.0000000019") == 1
+
+
+def _spend(path: str, seed: int, calls: int, cap: int) -> None:
+    """One worker: many calls of random expected cost, each costing up to twice as much."""
+    ledger, draw = Ledger(Path(path)), random.Random(seed)
+    for _ in range(calls):
+        expected = draw.randrange(1, 1_000)
+        name = ledger.reserve(call(expected), cap)
+        if isinstance(name, str):
+            ledger.settle(name, draw.randrange(0, 2 * expected))
+
+
+def test_processes_that_spend_at_once_lose_nothing_and_keep_the_cap(ledger: Ledger) -> None:
+    processes, calls, cap = 4, 60, 80_000
+    spawn = multiprocessing.get_context("fork")
+    workers = [spawn.Process(target=_spend, args=(str(ledger.path), n, calls, cap)) for n in range(processes)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert {worker.exitcode for worker in workers} == {0}
+    state = ledger.state()
+    account = state.vendors["anthropic"]
+    assert state.open == {}
+    # overshoot: at most what the calls in flight cost beyond what was expected of them
+    assert account.spent <= cap + processes * 1_000
+    assert account.spent > cap - 1_000 or account.calls == processes * calls
+    assert json.loads(ledger.path.read_text())["vendors"]["anthropic"]["spent"] == account.spent
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 50), st.integers(0, 100), st.booleans()), max_size=15),
+    st.integers(0, 200),
+)
+def test_what_is_admitted_was_within_the_cap(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[int, int, bool]], cap: int
+) -> None:
+    ledger = Ledger(tmp_path_factory.mktemp("ledger") / "ledger.json")
+    counted = 0
+    for expected, cost, ends in steps:
+        name = ledger.reserve(call(expected), cap)
+        assert isinstance(name, str) == (counted + expected <= cap)
+        if isinstance(name, str):
+            if ends:
+                ledger.settle(name, cost)
+            counted += cost if ends else expected
+        assert ledger.state().counted("anthropic") == counted
