@@ -23,17 +23,20 @@ from pytest_cellprose.models.registry import (
 )
 from pytest_cellprose.options import DEFAULT_CHALLENGER, Settings
 from pytest_cellprose.providers.base import Provider
-from pytest_cellprose.questions.schema import check_against
+from pytest_cellprose.questions.schema import check_against, unquoted
 from pytest_cellprose.record import Git, utc_now
 from pytest_cellprose.run.cache import TextCache
 from pytest_cellprose.run.identity import git_state, new_run_id, versions
 from pytest_cellprose.run.manifest import Manifest, Matrix, Mode, ModelEntry, PlannedOut, WorkbookEntry
 from pytest_cellprose.run.session import RunSpec, WorkbookSource, workbook_extents
 from pytest_cellprose.selection import named_in_keyword, workbooks_in_node_ids
+from pytest_cellprose.sets.certify import Reason
+from pytest_cellprose.sets.check import uncertified
 from pytest_cellprose.sets.discover import Discovery, Found, discover
 from pytest_cellprose.sets.split import SEED, always_held_out
 from pytest_cellprose.workbook.model import WorkbookError
 
+CHECK = "python -m pytest_cellprose sets check"
 PRIMARY = ("markitdown", "agent_xlsx")
 ONE_SHOT = ("cellprose_lean_gfm", "markitdown", "csv", "markdown", "toon", "none")
 """What a development plan has; in the order of tables."""
@@ -133,6 +136,7 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
     encodings = _encodings(settings, registered, draft)
     models = _models(settings, registered, draft)
     workbooks = _workbooks(settings, discovery, cache, draft)
+    uncertified = _uncertified(workbooks, discovery, cache, draft)
     planned_out = _planned_out(models, encodings)
     if settings.models is not None and settings.encodings is not None:
         draft.problems += [Problem(f"{out.model} with {out.encoding}: {out.reason}") for out in planned_out]
@@ -153,7 +157,8 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
                 set=found.set,
                 workbook_sha256=found.workbook_sha256,
                 questions_sha256=found.questions_sha256,
-                questions=len(found.questions.questions),
+                questions=len(found.questions.questions) - len(uncertified[found.name]),
+                uncertified={name: list(reasons) for name, reasons in uncertified[found.name].items()},
                 synthetic=(found.questions.source or "").startswith(GENERATED) or None,
             )
             for found in workbooks
@@ -304,13 +309,40 @@ def _workbooks(settings: Settings, discovery: Discovery, cache: TextCache, draft
         except WorkbookError as error:
             draft.refuse(f"{found.question_path}: workbook: {error}")
             continue
-        draft.problems += [
-            Problem(f"{found.question_path}: {text}") for text in check_against(found.questions, extents)
-        ]
+        quoted = check_against(found.questions, extents)
+        problems = quoted if found.set == "development" else map(unquoted, quoted)
+        draft.problems += [Problem(f"{found.question_path}: {text}") for text in problems]
         if found.changed is not None:
             draft.notes.append(found.changed)
             draft.deviations.append(found.changed)
     return eligible
+
+
+def _uncertified(
+    workbooks: Sequence[Found], discovery: Discovery, cache: TextCache, draft: _Draft
+) -> dict[str, dict[str, list[Reason]]]:
+    """Which questions are not certified, and are left out. A question file with none left is refused."""
+    if draft.problems:  # it will be refused, and evidence cannot be read from files that are wrong
+        return {}
+    result = uncertified(workbooks, discovery.found, cache)
+    total = sum(len(found.questions.questions) for found in workbooks)
+    why = f"`{CHECK} {shlex.join(map(str, sorted({found.question_path.parent for found in workbooks})))}` says why"
+    left_out = [
+        f"{workbook} {name}: {', '.join(reasons)}" for workbook, of in result.items() for name, reasons in of.items()
+    ]
+    if left_out:
+        draft.notes.append(
+            f"{_counted(len(left_out), 'question')} of {total:,} not certified and left out "
+            f"({_some(left_out, most=2)}): {why}"
+        )
+    for found in workbooks:
+        if len(result[found.name]) == len(found.questions.questions):
+            reasons = sorted({reason for each in result[found.name].values() for reason in each})
+            draft.refuse(
+                f"{found.question_path}: none of its {_counted(len(found.questions.questions), 'question')} is "
+                f"certified ({', '.join(reasons)}): {why}"
+            )
+    return result
 
 
 def _drawn(settings: Settings, discovery: Discovery, eligible: list[Found], draft: _Draft) -> list[Found]:

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from datetime import date
 from os import PathLike
 from pathlib import Path
@@ -279,6 +279,11 @@ class QuestionFile(Frozen):
         for repeated in _repeated(question.id for question in self.questions):
             raise PydanticCustomError("repeated_id", "{what}", {"what": repeated})
         return self
+
+    def without(self, ids: Container[str]) -> QuestionFile:
+        """The same file without the questions of these ids."""
+        left = tuple(question for question in self.questions if question.id not in ids)
+        return self.model_copy(update={"questions": left})
 
     def with_extents(self, extents: Mapping[str, Range | None]) -> QuestionFile:
         """The same questions knowing every worksheet's used extent (`Worksheet.extent`), for scoring."""

@@ -81,7 +81,13 @@ def code_digest(encoding: Encoding) -> str:
 
 def reader_digest() -> str:
     """SHA-256 over our own workbook reader."""
-    return _folder_digest(Path(__file__).parent.parent / "workbook")
+    return package_digest("workbook")
+
+
+def package_digest(*folders: str) -> str:
+    """SHA-256 over the Python files of these folders of the package."""
+    package = Path(__file__).parent.parent
+    return digest([_folder_digest(package / folder) for folder in folders])
 
 
 @cache

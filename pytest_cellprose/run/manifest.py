@@ -27,6 +27,8 @@ class WorkbookEntry(Frozen):
     """Of the question file's bytes."""
     questions: int
     """How many are asked."""
+    uncertified: dict[str, list[str]] = Field(default_factory=dict)
+    """Question id -> why it is not asked (`pytest_cellprose.sets.certify.REASONS`)."""
     synthetic: bool | None = None
     """Generated rather than found; None: not known. For the share of synthetic data beside the headline."""
 

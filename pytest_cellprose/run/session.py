@@ -126,7 +126,7 @@ class RunSession:
         source, entry = self.spec.sources[name], self._entries[name]
         _require(source.questions, entry.questions_sha256)
         extents = workbook_extents(source.workbook, entry.workbook_sha256, self._cache)
-        return load_questions(source.questions).with_extents(extents)
+        return load_questions(source.questions).without(entry.uncertified).with_extents(extents)
 
     def _load_workbook(self, name: str) -> Workbook:
         source, entry = self.spec.sources[name], self._entries[name]

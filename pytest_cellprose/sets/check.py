@@ -1,4 +1,4 @@
-"""Every question file of some folders, certified: what ``sets check`` prints."""
+"""Question files, certified: all of some folders for ``sets check``, and those of a plan."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pytest_cellprose.digest import sha256_of
 from pytest_cellprose.record import SetName
-from pytest_cellprose.sets.certify import Case, Certificate, certify
+from pytest_cellprose.run.cache import TextCache, package_digest
+from pytest_cellprose.sets.certify import REASONS, Case, Certificate, Reason, certify, contradictions
 from pytest_cellprose.sets.discover import Found, Unusable, discover
 
 
@@ -47,6 +49,44 @@ def check(folders: Sequence[Path]) -> tuple[list[Checked], list[str]]:
     checked += [Checked(name, side, here=False) for name, side in discovery.not_here.items()]
     told = {text for unusable in discovery.unusable for text in unusable.problems}
     return sorted(checked, key=lambda each: each.name), [text for text in discovery.problems if text not in told]
+
+
+def uncertified(
+    planned: Sequence[Found], everything: Sequence[Found], cache: TextCache
+) -> dict[str, dict[str, list[Reason]]]:
+    """By workbook: the id of each question that is not certified, and why, in the order of `REASONS`.
+
+    What a question file and its workbooks say is worked out once; what `everything` else that was found says
+    about the same workbooks is compared anew. Only ids and reasons are cached: no truth.
+    """
+    contradicted = contradictions(case for found in everything for case in cases_of(found))
+    result = {}
+    for found in planned:
+        reasons = {name: set(alone) for name, alone in _alone(found, cache).items()}
+        for number, question in enumerate(found.questions.questions, start=1):
+            if (str(found.question_path), number) in contradicted:
+                reasons.setdefault(question.id, set()).add("conflicting outcomes")
+        ids = [question.id for question in found.questions.questions if question.id in reasons]
+        result[found.name] = {name: sorted(reasons[name], key=REASONS.index) for name in ids}
+    return result
+
+
+def _alone(found: Found, cache: TextCache) -> dict[str, list[Reason]]:
+    def make() -> str:
+        judged = certify(list(cases_of(found)))
+        return json.dumps({each.id: each.reasons for each in judged if not each.certified})
+
+    answers = (f"{name} {sha256_of(path)}" for name, path in sorted(found.answer_paths.items()))
+    text = cache.get_or_make(
+        make,
+        "certification",
+        found.workbook_sha256,
+        found.questions_sha256,
+        *answers,
+        package_digest("workbook", "questions", "sets"),
+    )
+    reasons: dict[str, list[Reason]] = json.loads(text)
+    return reasons
 
 
 def cases_of(found: Found) -> Iterator[Case]:
