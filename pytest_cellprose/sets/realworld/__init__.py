@@ -1,0 +1,1 @@
+"""The real-world held-out set: questions about public workbooks that stay with their publishers."""
