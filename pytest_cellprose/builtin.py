@@ -33,9 +33,12 @@ def pytest_cellprose_models() -> Sequence[ModelSpec]:
 
 @pytest.hookimpl
 def pytest_cellprose_providers() -> Mapping[str, type[Provider]]:
+    from pytest_cellprose.providers.anthropic import Anthropic
+    from pytest_cellprose.providers.compat import Compat
+    from pytest_cellprose.providers.openai import OpenAI
     from pytest_cellprose.providers.reader import Reader
 
-    return {"offline": Reader}
+    return {"offline": Reader, "anthropic": Anthropic, "openai": OpenAI, "compat": Compat}
 
 
 def registered(config: pytest.Config) -> Registered:

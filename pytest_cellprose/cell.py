@@ -9,16 +9,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pytest_cellprose.models.tokens import count, counter_name
-from pytest_cellprose.questions.ask import SYSTEM, prompt
-from pytest_cellprose.questions.scoring import score_reply
-
 from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.models.pricing import cost_as_billed_nanousd, usage_cost_nanousd
 from pytest_cellprose.models.registry import ModelSpec
-from pytest_cellprose.providers.base import ModelFailure, PathFault, Provider, Reply, Request
+from pytest_cellprose.models.tokens import count, counter_name
+from pytest_cellprose.providers.base import CountsTokens, ModelFailure, PathFault, Provider, Reply, Request
+from pytest_cellprose.questions.ask import SYSTEM, prompt
 from pytest_cellprose.questions.schema import QuestionFile
+from pytest_cellprose.questions.scoring import score_reply
 from pytest_cellprose.record import (
+    UNSCORED_FAULTS,
     CellId,
     CountedTokens,
     Git,
@@ -109,20 +109,21 @@ def request_of(ask: Ask) -> Request:
         system=SYSTEM,
         prompt=prompt(ask.encoding.label, ask.text, asked),
         max_tokens=ask.model.max_tokens,
-        settings={} if ask.model.effort is None else {"effort": ask.model.effort},
+        settings=ask.model.settings,
         encoding=ask.encoding,
         asked=asked,
     )
 
 
 def measure(ask: Ask, provider: Provider, *, run: str, git: Git, final: bool) -> Record:
-    """Make the call and score what comes back. In a final run a fault of the path is a failure.
+    """Make the call and score what comes back. In a final run a fault of the path is a failure (DESIGN section 5).
 
     Never raises for what a model or the path to it does; a provider's bug comes through as it is.
     """
     request = request_of(ask)
     started, clock = utc_now(), time.perf_counter()
     reply: Reply | None
+    reached = True
     try:
         reply = provider.call(request)
         attempts, outcome = reply.attempts, Outcome(status="scored")
@@ -130,13 +131,8 @@ def measure(ask: Ask, provider: Provider, *, run: str, git: Git, final: bool) ->
         reply, attempts = failure.reply, failure.attempts
         outcome = Outcome(status="failure", kind=failure.kind, detail=storable(failure.detail))
     except PathFault as fault:
-        reply, attempts = fault.reply, fault.attempts
-        detail = storable(fault.detail)
-        outcome = (
-            Outcome(status="failure", kind="api_error", detail=f"{fault.kind}: {detail}")
-            if final
-            else Outcome(status="fault", kind=fault.kind, detail=detail)
-        )
+        reply, attempts, reached = fault.reply, fault.attempts, False
+        outcome = _path_outcome(fault.kind, storable(fault.detail), final=final)
     seconds = time.perf_counter() - clock
 
     questions = ask.questions.questions
@@ -160,7 +156,7 @@ def measure(ask: Ask, provider: Provider, *, run: str, git: Git, final: bool) ->
                 settings={"max_tokens": request.max_tokens, **request.settings},
             ),
             "usage": usage,
-            "counted_tokens": CountedTokens(counter=counter_name(), n=count_prompt(request)),
+            "counted_tokens": _counted_tokens(provider, request) if reached else None,
             "cost_nanousd": usage_cost_nanousd(ask.model.prices, usage),
             "cost_as_billed_nanousd": cost_as_billed_nanousd(ask.model.prices, usage),
             "seconds": round(seconds, 6),
@@ -171,6 +167,20 @@ def measure(ask: Ask, provider: Provider, *, run: str, git: Git, final: bool) ->
             "reply": text,
         }
     )
+
+
+def _path_outcome(kind: str, detail: str, *, final: bool) -> Outcome:
+    if final and kind not in UNSCORED_FAULTS:
+        return Outcome(
+            status="failure", kind="api_error", detail=detail if kind == "api_error" else f"{kind}: {detail}"
+        )
+    return Outcome(status="fault", kind=kind, detail=detail)
+
+
+def _counted_tokens(provider: Provider, request: Request) -> CountedTokens | None:
+    if isinstance(provider, CountsTokens):
+        return provider.counted_tokens(request)
+    return CountedTokens(counter=counter_name(), n=count_prompt(request))
 
 
 def not_encoded(ask: Ask, reason: str, *, run: str, git: Git) -> Record:

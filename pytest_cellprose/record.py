@@ -27,6 +27,9 @@ FAILURES = (
 )
 """The model's: every question scores 0, tokens count (protocol section 5.6)."""
 
+UNSCORED_FAULTS = ("authentication", "quota", "spend_cap", "interrupted")
+"""Faults of the account or the run, which say nothing about a model: no score in a final run either."""
+
 
 def utc_now() -> str:
     """The time as records and manifests write it: UTC, ISO 8601, to the millisecond."""

@@ -1,19 +1,56 @@
 """What calling a model means here: one request, one reply, and two ways of going wrong (DESIGN section 5).
 
-A provider is made once per process and vendor, on first use. It decides between reply, failure and fault by
+A request may offer tools and carry the turns that came before, so that an agent's loop is a sequence of requests. A
+provider is made once per process and vendor, on first use. It decides between reply, failure and fault by
 exception type and status, never by message text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol, runtime_checkable
 
 from pytest_cellprose.digest import digest
 from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.questions.schema import Asked
-from pytest_cellprose.record import FAILURES, Usage
+from pytest_cellprose.record import FAILURES, CountedTokens, Usage
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool that the model may call."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    """JSON Schema of its arguments."""
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """What the model wants of a tool."""
+
+    id: str
+    name: str
+    arguments: str
+    """JSON, as the model wrote it: it need not be valid."""
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    id: str
+    """Of the call that it answers."""
+    text: str
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One turn that is over: what the model said, and what its tools answered."""
+
+    said: Sequence[Any]
+    """`Reply.said`, resent as it came, so that reasoning and its signatures are kept."""
+    results: Sequence[ToolResult] = ()
 
 
 @dataclass(frozen=True)
@@ -25,7 +62,10 @@ class Request:
     prompt: str
     max_tokens: int
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Explicit settings beside max_tokens, such as ``effort``."""
+    """Explicit settings beside max_tokens, such as ``effort``: those of `ModelSpec.settings`."""
+    tools: Sequence[Tool] = ()
+    turns: Sequence[Turn] = ()
+    """What came after the prompt, oldest first."""
     encoding: Encoding | None = None
     """How the workbook block was written. For the offline reader; never sent."""
     asked: Sequence[Asked] = ()
@@ -34,7 +74,10 @@ class Request:
     @property
     def inputs_id(self) -> str:
         """Hash of all that goes over the wire: it changes when what a model is asked changes, and only then."""
-        return digest([self.system, self.prompt, self.model_id, self.max_tokens, dict(self.settings)])
+        told = [self.system, self.prompt, self.model_id, self.max_tokens, dict(self.settings)]
+        if self.tools or self.turns:
+            told += [[asdict(tool) for tool in self.tools], [asdict(turn) for turn in self.turns]]
+        return digest(told)
 
     @property
     def prompt_sha256(self) -> str:
@@ -52,6 +95,10 @@ class Reply:
     usage: Usage = field(default_factory=Usage)
     attempts: int = 1
     """How often the request was sent, retries included."""
+    calls: Sequence[ToolCall] = ()
+    """Tools that the model wants called before it goes on; only if the request offered tools."""
+    said: Sequence[Any] = ()
+    """The vendor's own items of this turn, for `Turn.said`; only if the request offered tools."""
 
 
 class ModelFailure(Exception):
@@ -84,8 +131,26 @@ class PathFault(Exception):
 
 
 class Provider(Protocol):
-    """Calls the models of one vendor."""
+    """Calls the models of one vendor. Called from several threads at once."""
 
     def call(self, request: Request) -> Reply:
         """Raises `ModelFailure` or `PathFault`; anything else is a bug and ends the test with its traceback."""
         ...
+
+
+@runtime_checkable
+class CountsTokens(Protocol):
+    """A provider that has its own way of counting a prompt; the others' are counted in o200k_base tokens."""
+
+    def counted_tokens(self, request: Request) -> CountedTokens | None:
+        """Tokens of system prompt and prompt; None where there is no count. Never raises for what a host does."""
+        ...
+
+
+def lacking(provider: type[Provider]) -> str | None:
+    """What the environment lacks for a provider's calls, in one sentence that names the variable; None if nothing.
+
+    A provider that needs keys or addresses says so in a class method ``not_ready() -> str | None``.
+    """
+    check: Callable[[], str | None] | None = getattr(provider, "not_ready", None)
+    return None if check is None else check()

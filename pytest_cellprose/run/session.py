@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
+from threading import Lock
 
 from pytest_cellprose.cell import Ask, measure, not_encoded, request_of
 from pytest_cellprose.digest import sha256_of
 from pytest_cellprose.encodings import BUILTIN
 from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.models.registry import ModelSpec
-from pytest_cellprose.providers.base import Provider, Request
+from pytest_cellprose.providers.base import Provider, Request, lacking
 from pytest_cellprose.questions.schema import QuestionFile, load_questions
 from pytest_cellprose.record import CellId, Frozen, Record, SetName
 from pytest_cellprose.run.cache import TextCache, encoding_key, reader_digest
@@ -63,6 +64,7 @@ class RunSession:
         self.encodings = encodings
         self._provider_types = providers
         self._providers: dict[str, Provider] = {}
+        self._making_provider = Lock()
         self._cache = TextCache(spec.cache)
         self._entries = {entry.name: entry for entry in spec.manifest.matrix.workbooks}
         # The plan's order visits a workbook's cells together, so a few of each are enough.
@@ -81,6 +83,12 @@ class RunSession:
     def questions(self, workbook: str) -> int:
         """How many questions are asked about a workbook."""
         return self._entries[workbook].questions
+
+    def not_ready(self, cells: Iterable[CellId]) -> list[str]:
+        """What the environment lacks for calling the models of `cells`: a sentence for each vendor."""
+        vendors = {self.spec.models[name].vendor for name in {cell.model for cell in cells}}
+        said = [lacking(self._provider_types[vendor]) for vendor in sorted(vendors & self._provider_types.keys())]
+        return [sentence for sentence in said if sentence is not None]
 
     def record(self, cell: CellId, *, shared: bool = False) -> Record:
         """Call the model once, score what comes back, and store the record; it is on disk when this returns.
@@ -118,9 +126,10 @@ class RunSession:
         )
 
     def _provider(self, vendor: str) -> Provider:
-        if vendor not in self._providers:
-            self._providers[vendor] = self._provider_types[vendor]()
-        return self._providers[vendor]
+        with self._making_provider:
+            if vendor not in self._providers:
+                self._providers[vendor] = self._provider_types[vendor]()
+            return self._providers[vendor]
 
     def _load_questions(self, name: str) -> QuestionFile:
         source, entry = self.spec.sources[name], self._entries[name]
