@@ -91,7 +91,7 @@ class _Cells:
 
     def answer(self, question: Asked) -> Any:
         about = question.about
-        if about is None:
+        if about is None or question.computed:
             return None
         if not isinstance(about, str):
             return addresses(locate(self._workbook, about, question.sheet)) or None

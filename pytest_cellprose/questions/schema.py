@@ -104,6 +104,8 @@ class Asked(Frozen):
     reach: Reach | None = None
     type: Literal["date"] | None = None
     unit: Literal["percent"] | None = None
+    computed: bool = False
+    """The workbook that is sent does not hold the answer: a program that only looks things up has none."""
 
 
 class Question(Frozen):
