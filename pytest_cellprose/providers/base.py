@@ -63,13 +63,13 @@ class Request:
     max_tokens: int
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Explicit settings beside max_tokens, such as ``effort``: those of `ModelSpec.settings`."""
-    tools: Sequence[Tool] = ()
-    turns: Sequence[Turn] = ()
-    """What came after the prompt, oldest first."""
     encoding: Encoding | None = None
     """How the workbook block was written. For the offline reader; never sent."""
     asked: Sequence[Asked] = ()
     """The questions without their truths. For the offline reader; never sent."""
+    tools: Sequence[Tool] = ()
+    turns: Sequence[Turn] = ()
+    """What came after the prompt, oldest first."""
 
     @property
     def inputs_id(self) -> str:
