@@ -22,6 +22,7 @@ VALUED = (
     "--cellprose-reps",
     "--cellprose-subset",
     "--cellprose-seed",
+    "--cellprose-exclude",
     "--cellprose-split",
     "--cellprose-challenger",
     "--cellprose-effort",
@@ -58,6 +59,8 @@ class Settings:
     none_once: bool = False
     subset: int | None = None
     seed: int | None = None
+    exclude: tuple[str, ...] = ()
+    """Runs whose held-out workbooks are not to be drawn again."""
     split_by_digest: bool = False
     challenger: str = DEFAULT_CHALLENGER
     allow_dirty: bool = False
@@ -146,6 +149,14 @@ def _add_plan_options(parser: pytest.Parser) -> None:
         default=None,
         metavar="S",
         help="seed of that draw (default: the seed in split.json)",
+    )
+    group.addoption(
+        "--cellprose-exclude",
+        action="append",
+        default=[],
+        metavar="RUN",
+        help="in a final run, leave out the held-out workbooks that RUN already looked at (a run id, a run's folder or "
+        "its manifest); comma-separated or given several times (default: none are left out)",
     )
     group.addoption(
         "--cellprose-split",
@@ -292,6 +303,7 @@ def read_settings(config: pytest.Config) -> Settings:
         none_once=bool(option("cellprose_none_once")),
         subset=checked("--cellprose-subset", option("cellprose_subset"), _positive, "a whole number from 1"),
         seed=checked("--cellprose-seed", option("cellprose_seed"), int, "a whole number"),
+        exclude=checked("--cellprose-exclude", ",".join(option("cellprose_exclude")), _names, "a list of runs") or (),
         split_by_digest=option("cellprose_split") == "digest",
         challenger=option("cellprose_challenger"),
         allow_dirty=bool(option("cellprose_allow_dirty")),
@@ -314,6 +326,8 @@ def read_settings(config: pytest.Config) -> Settings:
         problems.append("--cellprose-subset draws held-out workbooks: it goes with --cellprose-final")
     elif settings.seed is not None and settings.subset is None:
         problems.append("--cellprose-seed is the seed of a draw: it goes with --cellprose-subset N")
+    if settings.exclude and not final:
+        problems.append("--cellprose-exclude leaves held-out workbooks out: it goes with --cellprose-final")
     if problems:
         raise pytest.UsageError("\n".join(["cellprose:", *(f"  {problem}" for problem in problems)]))
     return settings

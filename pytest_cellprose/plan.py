@@ -6,7 +6,6 @@ encodings. It is built once, before anything is collected; what it refuses, it r
 
 from __future__ import annotations
 
-import random
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,10 +28,12 @@ from pytest_cellprose.run.cache import TextCache
 from pytest_cellprose.run.identity import git_state, new_run_id, versions
 from pytest_cellprose.run.manifest import Manifest, Matrix, Mode, ModelEntry, PlannedOut, WorkbookEntry
 from pytest_cellprose.run.session import RunSpec, WorkbookSource, workbook_extents
+from pytest_cellprose.run.store import StoreError
 from pytest_cellprose.selection import named_in_keyword, workbooks_in_node_ids
 from pytest_cellprose.sets.certify import Reason
 from pytest_cellprose.sets.check import uncertified
 from pytest_cellprose.sets.discover import Discovery, Found, discover
+from pytest_cellprose.sets.draw import LookedAt, drawn, looked_at
 from pytest_cellprose.sets.split import SEED, always_held_out
 from pytest_cellprose.workbook.model import WorkbookError
 
@@ -118,6 +119,9 @@ class _Draft:
     """Departures that a publication must name."""
     unpublishable: list[str] = field(default_factory=list)
     """Departures that rule a publication out."""
+    before: LookedAt = field(default_factory=LookedAt)
+    """What the excluded runs looked at, and which held-out workbooks are so left out."""
+    excluded: list[str] = field(default_factory=list)
 
     def refuse(self, text: str, *remedy: str) -> None:
         self.problems.append(Problem(text, remedy))
@@ -189,6 +193,8 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         settings={
             "subset": settings.subset,
             "seed": _seed(settings, discovery) if settings.subset is not None else None,
+            "excluded_runs": list(draft.before.runs),
+            "excluded_workbooks": draft.excluded,
             "split_by_digest": settings.split_by_digest,
             "approved_usd": None if settings.approve_usd is None else str(settings.approve_usd),
         },
@@ -346,25 +352,31 @@ def _uncertified(
 
 
 def _drawn(settings: Settings, discovery: Discovery, eligible: list[Found], draft: _Draft) -> list[Found]:
-    """Held-out workbooks of a final run: all that are known, or a seeded draw of them."""
-    heldout = {found.name for found in eligible if found.set == "heldout"}
-    heldout |= {name for name, side in discovery.not_here.items() if side == "heldout"}
-    heldout |= discovery.known_heldout
-    drawn = heldout
-    if settings.subset is not None:
-        order = sorted(heldout)
-        random.Random(_seed(settings, discovery)).shuffle(order)
-        drawn = set(order[: settings.subset])
-        draft.deviations.append(
-            f"scope cut: {len(drawn)} of {len(heldout)} held-out workbooks, seed {_seed(settings, discovery)}"
-        )
-    missing = sorted(drawn - {found.name for found in eligible})
+    """Held-out workbooks of a final run: all that are known, or a seeded draw, without those looked at before."""
+    absent = {name for name, side in discovery.not_here.items() if side == "heldout"} | discovery.known_heldout
+    heldout = dict.fromkeys(absent, "")
+    heldout.update((found.name, found.workbook_sha256) for found in eligible if found.set == "heldout")
+    try:
+        draft.before = looked_at(settings.out, settings.exclude)
+    except StoreError as error:
+        draft.refuse(f"--cellprose-exclude: {error}")
+    draft.excluded = sorted(name for name, sha256 in heldout.items() if (name, sha256) in draft.before)
+    names = drawn(heldout, settings.subset, _seed(settings, discovery), draft.excluded)
+    cuts = [] if settings.subset is None else [f"seed {_seed(settings, discovery)}"]
+    if settings.exclude:
+        cuts.append(f"{len(draft.excluded)} left out that were looked at by {', '.join(draft.before.runs)}")
+        draft.notes.append(f"held-out workbooks: {cuts[-1]}")
+        if draft.excluded and not names:
+            draft.refuse("--cellprose-exclude: every held-out workbook was looked at by those runs: none is left")
+    if cuts:
+        draft.deviations.append(f"scope cut: {len(names)} of {len(heldout)} held-out workbooks, {', '.join(cuts)}")
+    missing = sorted(names - {found.name for found in eligible})
     if missing:
         draft.refuse(
             f"{_counted(len(missing), 'held-out workbook')} not here ({_some(missing)}): build the sets, name "
             "their folders with --cellprose-cells DIR, or draw fewer with --cellprose-subset N"
         )
-    return [found for found in eligible if found.set == "development" or found.name in drawn]
+    return [found for found in eligible if found.set == "development" or found.name in names]
 
 
 def _judge_final(
