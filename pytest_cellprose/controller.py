@@ -110,8 +110,6 @@ def build_run(config: pytest.Config) -> Run:
     except PlanError as error:
         raise pytest.UsageError(str(error)) from None
     session = RunSession(plan.spec, offered.encodings, offered.providers)
-    if getattr(config.option, "maxschedchunk", 0) is None:
-        config.option.maxschedchunk = 1  # xdist's larger chunks would break the order of the plan
     return Run(plan.spec, session, plan, settings)
 
 

@@ -65,6 +65,16 @@ def pytest_configure_node(node: Any) -> None:
         node.workerinput[_WORKER_INPUT] = run.spec.model_dump_json()
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """xdist: keep the plan's order among workers, unless the user chose another distribution than the default."""
+    if config.stash[RUN] is None or config.option.dist != "load":
+        return None
+    from pytest_cellprose.run.schedule import StridedScheduling
+
+    return StridedScheduling(config, log)
+
+
 def pytest_report_header(config: pytest.Config) -> list[str]:
     run = config.stash[RUN]
     if run is None or run.plan is None:

@@ -50,3 +50,26 @@ def test_workers_start_cells_in_the_plans_order(bench: Bench) -> None:
     assert sorted(places) == list(range(32))
     # two workers, each with one cell running and one waiting, one of them maybe a moment late to start
     assert max(abs(place - started) for started, place in enumerate(places)) <= 8
+
+
+def test_a_crashed_workers_cells_are_measured_by_the_others(bench: Bench) -> None:
+    bench.pytester.makeconftest(
+        HOUSE.replace(
+            "        with Path",
+            "        flag = Path(__file__).with_name('crashed')\n"
+            "        if '=SUM' not in request.prompt and not flag.exists():\n"
+            "            flag.touch(); import os; os._exit(1)\n"
+            "        with Path",
+        )
+    )
+    arguments = ["--cellprose-live", "--cellprose-models", "house", "--cellprose-encodings", "csv,none"]
+    result = bench.run(*arguments, "--cellprose-reps", "4", "-n", "2")
+    assert result.ret == 1
+    result.assert_outcomes(passed=15, failed=1)
+    assert len(bench.ids()) == len(set(bench.ids())) == 15
+
+
+def test_another_distribution_is_the_users_choice(bench: Bench) -> None:
+    for dist in ("loadfile", "worksteal", "each"):
+        result = bench.run("--cellprose-models", "reader", "-k", "csv", "-n", "1", "--dist", dist)
+        assert result.ret == 0

@@ -1,0 +1,52 @@
+"""How xdist's controller hands cells to workers: each gets every n-th item, all at once.
+
+xdist's own chunks let a second repeat start before the first is through, and with one item at a time a worker
+sees no further than the next, so that it cannot keep calls in flight. A fixed stride keeps the plan's order to
+within the number of workers and shows every worker its own future.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from xdist.scheduler.load import LoadScheduling
+from xdist.workermanage import WorkerController
+
+T = TypeVar("T")
+
+
+def stride(items: Sequence[T], worker: int, workers: int) -> Sequence[T]:
+    """The items of one of `workers` workers, in order; none for one that was started later, after a crash."""
+    return items[worker::workers] if worker < workers else items[:0]
+
+
+class StridedScheduling(LoadScheduling):
+    """Fixed shares at the start; what a crashed worker leaves goes to the others in small pieces."""
+
+    collection: list[str] | None
+
+    def schedule(self) -> None:
+        """Give every worker its share, once all have collected; later calls look after what a crash left."""
+        assert self.collection_is_completed
+        if self.collection is not None:
+            for node in self.nodes:
+                self.check_schedule(node)
+            return
+        if not self._check_nodes_have_same_collection():
+            self.log("**Different tests collected, aborting run**")
+            return
+        collection = next(iter(self.node2collection.values()))
+        self.collection = collection
+        indices = range(len(collection))
+        by_number = sorted(self.nodes, key=lambda node: int(node.gateway.id.removeprefix("gw")))
+        for place, node in enumerate(by_number):
+            share = list(stride(indices, place, len(by_number)))
+            self.node2pending[node].extend(share)
+            if share:
+                node.send_runtest_some(share)
+
+    def check_schedule(self, node: WorkerController, duration: float = 0) -> None:
+        """Send what a crashed worker left, two items at a time; shutting down is the session's to decide."""
+        if self.pending and not node.shutting_down and len(self.node2pending[node]) < 2:
+            self._send_tests(node, 2)
