@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from pytest_cellprose.record import Prices
@@ -18,6 +19,7 @@ def render(report: Report) -> str:
         *_facts(report),
         *_headline(report),
         *(block for name, of_set in report.sets.items() for block in _set(report, SET_LABELS[name], of_set)),
+        *_cases(report),
         *_failures(report),
         *_scope(report),
         *_models(report),
@@ -298,6 +300,31 @@ def _paired(model: ModelReport) -> str:
     if left_out:
         note += f" Up to {figures.count(left_out, 'workbook')} per pair left out for want of a score."
     return f"{_table(heads, rows)}\n\n{note}"
+
+
+def _cases(report: Report) -> Iterator[str]:
+    """Which questions were asked. Of those that were not, the reasons only: no truth is in a report."""
+    rows = []
+    for name in report.sets:
+        of_set = [workbook for workbook in report.workbooks if workbook.set == name]
+        asked = sum(workbook.questions for workbook in of_set)
+        left_out = [reasons for workbook in of_set for reasons in workbook.uncertified.values()]
+        counts = Counter(reason for reasons in left_out for reason in reasons)
+        why = ", ".join(f"{reason} ({number})" for reason, number in sorted(counts.items()))
+        rows.append([SET_LABELS[name], f"{asked:,} of {asked + len(left_out):,}", why or figures.NOTHING])
+    yield "## Cases"
+    yield (
+        "Questions whose recorded truth is what the workbook says and what the scorer grades as right. The others "
+        "were not asked; one may have several reasons."
+    )
+    yield _table(["set", "certified", "left out"], rows, right=("certified",))
+    listed = [
+        f"`{workbook.name}` {name}: {', '.join(reasons)}"
+        for workbook in report.workbooks
+        for name, reasons in workbook.uncertified.items()
+    ]
+    if listed:
+        yield _list(listed)
 
 
 def _failures(report: Report) -> Iterator[str]:
