@@ -21,7 +21,7 @@ def stride(items: Sequence[T], worker: int, workers: int) -> Sequence[T]:
     return items[worker::workers] if worker < workers else items[:0]
 
 
-class StridedScheduling(LoadScheduling):
+class StridedScheduling(LoadScheduling):  # type: ignore[misc]  # xdist ships no types
     """Fixed shares at the start; what a crashed worker leaves goes to the others in small pieces."""
 
     collection: list[str] | None
