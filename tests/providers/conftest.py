@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pytest
@@ -61,14 +62,14 @@ class Vendor:
     server: VendorServer
     patience: Patience = QUICK
 
-    @property
+    @cached_property
     def provider(self) -> Provider:
         made: Provider = PROVIDERS[self.name](self.patience)
         return made
 
-    def call(self, *script: Play | Answer, provider: Provider | None = None) -> Reply:
+    def call(self, *script: Play | Answer) -> Reply:
         self.server.script = list(script)
-        return (provider or self.provider).call(REQUEST)
+        return self.provider.call(REQUEST)
 
     def fault(self, *script: Play | Answer) -> PathFault:
         with pytest.raises(PathFault) as caught:
