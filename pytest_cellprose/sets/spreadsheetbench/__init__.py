@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pytest_cellprose.questions.schema import QuestionFile
 from pytest_cellprose.sets.spreadsheetbench.archive import Pair, SourceError, Task, read_published
-from pytest_cellprose.sets.spreadsheetbench.ask import Asked, CellRule, TaskRule, answer_name, ask
+from pytest_cellprose.sets.spreadsheetbench.ask import CellRule, Restated, TaskRule, answer_name, ask
 
 __all__ = ["FOLDER", "CellRule", "Reviewed", "SourceError", "TaskRule", "build_spreadsheetbench", "reviewed"]
 
@@ -68,8 +68,8 @@ def build_spreadsheetbench(source: Path, folder: Path = FOLDER) -> list[str]:
     """
     judged = reviewed()
     published = read_published(source, judged.considered)
-    results = {task.id: _asked(task, published.pairs.get(task.id), judged) for task in published.tasks}
-    taken = {task: asked.entries for task, asked in results.items() if asked.dropped is None}
+    results = {task.id: _restated(task, published.pairs.get(task.id), judged) for task in published.tasks}
+    taken = {task: restated.entries for task, restated in results.items() if restated.dropped is None}
     folder.mkdir(parents=True, exist_ok=True)
     for task, entries in taken.items():
         pair = published.pairs[task]
@@ -89,30 +89,32 @@ def build_spreadsheetbench(source: Path, folder: Path = FOLDER) -> list[str]:
     return [*_summary(results), *_others(published.pairs, taken, judged), *_left_over(folder, taken)]
 
 
-def _asked(task: Task, pair: Pair | None, judged: Reviewed) -> Asked:
+def _restated(task: Task, pair: Pair | None, judged: Reviewed) -> Restated:
     if task.type != CELL_LEVEL:
         return _without_cells(TaskRule.SHEET_LEVEL)
     if task.id not in judged.considered:
         return _without_cells(TaskRule.NOT_CONSIDERED)
     if pair is None:
         return _without_cells(TaskRule.NO_PAIR)
-    asked = ask(task, pair, judged.without.get(task.id, ()))
-    if asked.dropped is None and task.id in judged.dropped:
+    restated = ask(task, pair, judged.without.get(task.id, ()))
+    if restated.dropped is None and task.id in judged.dropped:
         return _without_cells(judged.dropped[task.id])
-    return asked
+    if restated.dropped is None and task.id not in judged.taken:  # other files, for which no rule drops it any more
+        return _without_cells(TaskRule.NOT_CONSIDERED)
+    return restated
 
 
-def _without_cells(rule: TaskRule) -> Asked:
-    return Asked([], Counter(), rule)
+def _without_cells(rule: TaskRule) -> Restated:
+    return Restated([], Counter(), rule)
 
 
-def _summary(results: Mapping[str, Asked]) -> list[str]:
-    taken = [asked for asked in results.values() if asked.dropped is None]
-    questions = sum(len(asked.entries) for asked in taken)
-    dropped = Counter(asked.dropped for asked in results.values() if asked.dropped is not None)
+def _summary(results: Mapping[str, Restated]) -> list[str]:
+    taken = [restated for restated in results.values() if restated.dropped is None]
+    questions = sum(len(restated.entries) for restated in taken)
+    dropped = Counter(restated.dropped for restated in results.values() if restated.dropped is not None)
     left_out: Counter[CellRule] = Counter()
-    for asked in taken:
-        left_out += asked.left_out
+    for restated in taken:
+        left_out += restated.left_out
     return [
         f"SpreadsheetBench-derived: {len(taken)} workbooks, {questions} questions, from {len(results)} tasks",
         f"tasks dropped: {dropped.total()}",

@@ -75,7 +75,7 @@ class CellRule(StrEnum):
     ENOUGH = f"more than {MOST_QUESTIONS} in the workbook"
 
 
-class Asked(NamedTuple):
+class Restated(NamedTuple):
     """What became of one task."""
 
     entries: list[dict[str, Any]]
@@ -92,7 +92,7 @@ class _Candidate(NamedTuple):
     """Fields of the question that go with the answer: its type or unit."""
 
 
-def ask(task: Task, pair: Pair, without: Collection[str] = ()) -> Asked:
+def ask(task: Task, pair: Pair, without: Collection[str] = ()) -> Restated:
     """The questions of a cell-level task; `without` are answer cells, like ``B4``, that a reader ruled out."""
     try:
         parts = positions(task.answer_position)
@@ -132,9 +132,9 @@ def ask(task: Task, pair: Pair, without: Collection[str] = ()) -> Asked:
     chosen = spread(candidates, MOST_QUESTIONS)
     left_out[CellRule.ENOUGH] += len(candidates) - len(chosen)
     if not chosen:
-        return Asked([], left_out, TaskRule.NO_CELL)
+        return Restated([], left_out, TaskRule.NO_CELL)
     digest = sha256(pair.answer).hexdigest()
-    return Asked([_entry(task, n, candidate, digest) for n, candidate in enumerate(chosen, 1)], left_out)
+    return Restated([_entry(task, n, candidate, digest) for n, candidate in enumerate(chosen, 1)], left_out)
 
 
 def answer_name(task_id: str) -> str:
@@ -142,8 +142,8 @@ def answer_name(task_id: str) -> str:
     return f"sb_{task_id}.answer.xlsx"
 
 
-def _dropped(rule: TaskRule) -> Asked:
-    return Asked([], Counter(), rule)
+def _dropped(rule: TaskRule) -> Restated:
+    return Restated([], Counter(), rule)
 
 
 def _entry(task: Task, number: int, candidate: _Candidate, answer_sha256: str) -> dict[str, Any]:
