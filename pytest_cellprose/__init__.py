@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pytest_cellprose.providers.base import ModelFailure, PathFault, Provider, Reply, Request
     from pytest_cellprose.questions.schema import Question, QuestionFile
     from pytest_cellprose.record import CellId, Prices, Record, Usage
+    from pytest_cellprose.run.budget import PendingCall, Refusal
     from pytest_cellprose.workbook.model import Workbook, WorkbookError
 
 _HOME = {
@@ -26,11 +27,13 @@ _HOME = {
     "ModelFailure": "providers.base",
     "ModelSpec": "models.registry",
     "PathFault": "providers.base",
+    "PendingCall": "run.budget",
     "Prices": "record",
     "Provider": "providers.base",
     "Question": "questions.schema",
     "QuestionFile": "questions.schema",
     "Record": "record",
+    "Refusal": "run.budget",
     "Reply": "providers.base",
     "Request": "providers.base",
     "Usage": "record",
@@ -47,11 +50,13 @@ __all__ = [
     "ModelFailure",
     "ModelSpec",
     "PathFault",
+    "PendingCall",
     "Prices",
     "Provider",
     "Question",
     "QuestionFile",
     "Record",
+    "Refusal",
     "Reply",
     "Request",
     "Usage",

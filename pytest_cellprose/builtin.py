@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pytest_cellprose.models.registry import ModelSpec
     from pytest_cellprose.plan import Registered
     from pytest_cellprose.providers.base import Provider
+    from pytest_cellprose.run.budget import PendingCall, Refusal
 
 
 T = TypeVar("T")
@@ -39,6 +40,15 @@ def pytest_cellprose_providers() -> Mapping[str, type[Provider]]:
     from pytest_cellprose.providers.reader import Reader
 
     return {"offline": Reader, "anthropic": Anthropic, "openai": OpenAI, "compat": Compat}
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_cellprose_admit(config: pytest.Config, call: PendingCall) -> Refusal | None:
+    """The bound of ``--cellprose-wall-clock``."""
+    from pytest_cellprose.run.budget import wall_clock_refusal
+
+    bound = config.getoption("cellprose_wall_clock")
+    return wall_clock_refusal(call, None if bound is None else float(bound))
 
 
 def registered(config: pytest.Config) -> Registered:

@@ -189,6 +189,12 @@ def not_encoded(ask: Ask, reason: str, *, run: str, git: Git) -> Record:
     return _unmeasured(ask, outcome, run=run, git=git, started=utc_now())
 
 
+def not_admitted(ask: Ask, kind: str, reason: str, *, run: str, git: Git) -> Record:
+    """The record of a live cell that was not allowed to start: a fault in every mode, nothing was sent."""
+    outcome = Outcome(status="fault", kind=kind, detail=storable(reason))
+    return _unmeasured(ask, outcome, run=run, git=git, started=utc_now())
+
+
 def _unmeasured(ask: Ask, outcome: Outcome, *, run: str, git: Git, started: str) -> Record:
     return Record(
         run=run,

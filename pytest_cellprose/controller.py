@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,12 +17,12 @@ import pytest
 
 from pytest_cellprose.builtin import registered
 from pytest_cellprose.cell import Cell
-from pytest_cellprose.models.pricing import NANOUSD, dollars
+from pytest_cellprose.money import approval_problem, cap_lines, cost_lines, refused_line, skipped_line, workers
 from pytest_cellprose.options import cells_folders, read_settings
 from pytest_cellprose.plan import CommandLine, Plan, PlanError, Problem, build_plan
 from pytest_cellprose.record import CellId, Record, utc_now
+from pytest_cellprose.run.budget import PendingCall
 from pytest_cellprose.run.cache import TextCache
-from pytest_cellprose.run.estimate import METHOD, Estimate, estimate
 from pytest_cellprose.run.session import RunSession, RunSpec
 from pytest_cellprose.selection import reaches_cell_test
 
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from pytest_cellprose.options import Settings
     from pytest_cellprose.report.model import Report
 
-APPROVAL_ABOVE_USD = Decimal(5)
-"""The protocol's section 8: the owner approves any run expected to cost more."""
 PROPERTY = "cellprose"
 """Name of the user property that carries a cell's outcome to reports, as JSON."""
 
@@ -49,6 +46,8 @@ class Run:
     """Only in the controller."""
     selected: set[CellId] = field(default_factory=set)
     """The cells that are left after deselection."""
+    in_flight: int = 1
+    """How many calls may run at once, in all processes."""
     shared: set[CellId] = field(default_factory=set)
     """Cells that more than one selected test takes."""
     report: Report | None = None
@@ -109,15 +108,21 @@ def build_run(config: pytest.Config) -> Run:
         plan = build_plan(settings, line, offered, config.rootpath, cache)
     except PlanError as error:
         raise pytest.UsageError(str(error)) from None
-    session = RunSession(plan.spec, offered.encodings, offered.providers)
-    return Run(plan.spec, session, plan, settings)
+    session = RunSession(plan.spec, offered.encodings, offered.providers, _admit(config))
+    in_flight = workers(getattr(config.option, "numprocesses", None), getattr(config.option, "tx", ()))
+    return Run(plan.spec, session, plan, settings, in_flight=in_flight)
 
 
 def received_run(config: pytest.Config, text: str) -> Run:
     """The controller's plan, in a worker; nothing is checked again."""
     offered = registered(config)
     spec = RunSpec.model_validate_json(text)
-    return Run(spec, RunSession(spec, offered.encodings, offered.providers))
+    return Run(spec, RunSession(spec, offered.encodings, offered.providers, _admit(config)))
+
+
+def _admit(config: pytest.Config) -> Callable[[PendingCall], object]:
+    """The question to all plugins whether a live call may start, as this process's session asks it."""
+    return lambda call: config.hook.pytest_cellprose_admit(config=config, call=call)
 
 
 def _cache_folder(config: pytest.Config) -> Path | None:
@@ -167,17 +172,7 @@ def _as_in_node_id(text: str) -> str:
 def money_problem(run: Run) -> Problem | None:
     """Why the selected cells may not be paid for; None if they may."""
     assert run.settings is not None
-    expected = estimate(run.session, filter(run.runs, run.selected)).expected
-    approved = run.settings.approve_usd
-    limit = APPROVAL_ABOVE_USD if approved is None else approved
-    if expected <= limit * NANOUSD or expected <= APPROVAL_ABOVE_USD * NANOUSD:
-        return None
-    needed = -(-expected // (NANOUSD // 100)) / 100  # whole cents, rounded up
-    said = "nothing was approved" if approved is None else f"{approved} dollars were approved"
-    return Problem(
-        f"the selected cells are expected to cost {dollars(expected)}, and {said}",
-        ("--cellprose-approve-usd", f"{needed:.2f}"),
-    )
+    return approval_problem(run.session, filter(run.runs, run.selected), run.settings.approve_usd)
 
 
 def judge_selection(run: Run, invocation: Sequence[str]) -> None:
@@ -191,15 +186,8 @@ def plan_lines(run: Run) -> list[str]:
     """What ``--collect-only`` says of the plan below its items: counts, costs, and what the gate would say."""
     assert run.plan is not None
     lines = [f"{len(run.selected):,} of {len(run.position):,} planned cells selected"]
-    total = estimate(run.session, run.selected)
-    if total.cells:
-        width = max(map(len, run.spec.models))
-        for alias in run.spec.models:
-            share = estimate(run.session, (cell for cell in run.selected if cell.model == alias))
-            if share.cells:
-                lines.append(f"  {alias:<{width}}  {_cost(share)}")
-        lines.append(f"  {'in all':<{width}}  {_cost(total)}")
-        lines.append(f"  ({METHOD})")
+    lines += cost_lines(run.session, run.selected)
+    lines += [f"  {line}" for line in cap_lines(run.session, run.selected, run.in_flight)]
     refusals = list(run.plan.refusals)
     if run.spec.manifest.mode != "development" and (problem := money_problem(run)) is not None:
         refusals.append(problem)
@@ -207,22 +195,13 @@ def plan_lines(run: Run) -> list[str]:
     return lines
 
 
-def _cost(cost: Estimate) -> str:
-    unknown = f", unknown for {', '.join(cost.unknown)}" if cost.unknown else ""
-    return f"{cost.cells:>6,} cells  expected {dollars(cost.expected)}, worst case {dollars(cost.worst)}{unknown}"
-
-
-def skipped_line(run: Run) -> str | None:
-    """One line for all cells that this mode skips: how many, what they would cost, which flag runs them."""
-    skipped = [cell for cell in run.selected if not run.runs(cell)]
-    if not skipped:
-        return None
-    cost = estimate(run.session, skipped)
-    unknown = f" (unknown for {', '.join(cost.unknown)})" if cost.unknown else ""
-    return (
-        f"{len(skipped):,} live cells skipped: they would cost about {dollars(cost.expected)}, at worst "
-        f"{dollars(cost.worst)}{unknown}; --cellprose-live runs them"
-    )
+def header_lines(run: Run) -> list[str]:
+    """What a run that may cost money says of its plan at the start, selected or not: costs and caps."""
+    if run.spec.manifest.mode == "development":
+        return []
+    lines = cost_lines(run.session, run.position)
+    said = ["expected cost of the plan:", *lines] if lines else []
+    return said + cap_lines(run.session, run.position, run.in_flight)
 
 
 def outcome_property(record: Record) -> tuple[str, str]:
@@ -285,7 +264,10 @@ def summary_lines(run: Run, width: int, *, colour: bool, unicode: bool) -> list[
         damaged = run.session.store.damaged_lines()
         if damaged:
             lines.append(f"{len(damaged)} lines of the store were cut short by a crash: {damaged[0]}")
-    skipped = skipped_line(run)
+        refused = refused_line(Counter(fault.kind for fault in run.report.faults))
+        if refused is not None:
+            lines.append(refused)
+    skipped = skipped_line(run.session, [cell for cell in run.selected if not run.runs(cell)])
     if skipped is not None:
         lines.append(skipped)
     if run.report is not None:

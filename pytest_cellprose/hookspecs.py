@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pytest_cellprose.encodings.base import Encoding
     from pytest_cellprose.models.registry import ModelSpec
     from pytest_cellprose.providers.base import Provider
+    from pytest_cellprose.run.budget import PendingCall, Refusal
 
 
 @pytest.hookspec
@@ -66,4 +67,24 @@ def pytest_cellprose_providers(config: pytest.Config) -> Mapping[str, type[Provi
 
         def pytest_cellprose_providers():
             return {"house": House}
+    """
+
+
+@pytest.hookspec(firstresult=True)
+def pytest_cellprose_admit(config: pytest.Config, call: PendingCall) -> Refusal | None:
+    """Say whether a live call may start: None lets it, a `Refusal` makes its cell a fault, with nothing sent.
+
+    Asked before each live call, in the process that makes it, and never about the offline reader; a call that
+    runs is never interrupted. The first refusal counts. Caps of vendors are looked at after all plugins have let
+    the call pass. ::
+
+        from pytest_cellprose import Refusal
+
+        def used_share(vendor):
+            return 40  # per cent of a subscription's usage window; in floats 0.50 - 0.40 is less than 0.10
+
+        def pytest_cellprose_admit(call):
+            used = used_share(call.model.vendor)
+            if used >= 80:
+                return Refusal("window_full", f"{used} % of the window of {call.model.vendor} is used")
     """

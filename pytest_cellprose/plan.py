@@ -9,9 +9,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pytest_cellprose.encodings.base import Encoding
+from pytest_cellprose.models.agreement import Agreement, price_agreement
 from pytest_cellprose.models.registry import (
     ModelError,
     ModelSpec,
@@ -24,11 +26,14 @@ from pytest_cellprose.options import DEFAULT_CHALLENGER, Settings
 from pytest_cellprose.providers.base import Provider
 from pytest_cellprose.questions.schema import check_against, unquoted
 from pytest_cellprose.record import Git, utc_now
+from pytest_cellprose.run.budget import nanousd
 from pytest_cellprose.run.cache import TextCache
 from pytest_cellprose.run.identity import git_state, new_run_id, versions
 from pytest_cellprose.run.manifest import Manifest, Matrix, Mode, ModelEntry, PlannedOut, WorkbookEntry
+from pytest_cellprose.run.outputs import recorded_outputs
 from pytest_cellprose.run.session import RunSpec, WorkbookSource, workbook_extents
 from pytest_cellprose.run.store import StoreError
+from pytest_cellprose.scope import PRIMARY, REPEATS, judge_scope, price_dates
 from pytest_cellprose.selection import named_in_keyword, workbooks_in_node_ids
 from pytest_cellprose.sets.certify import Reason
 from pytest_cellprose.sets.check import uncertified
@@ -38,16 +43,12 @@ from pytest_cellprose.sets.split import SEED, always_held_out
 from pytest_cellprose.workbook.model import WorkbookError
 
 CHECK = "python -m pytest_cellprose sets check"
-PRIMARY = ("markitdown", "agent_xlsx")
 ONE_SHOT = ("cellprose_lean_gfm", "markitdown", "csv", "markdown", "toon", "none")
 """What a development plan has; in the order of tables."""
 FINAL = ("cellprose_lean_gfm", *PRIMARY, "csv", "markdown", "toon", "agent_cellprose", "none")
 """What the protocol's run has (its section 1)."""
-NEVER_DROPPED = ("cellprose_lean_gfm", *PRIMARY)
 GENERATED = "generated:"
 """How the source of a workbook begins that `sets build` made, and nobody in real life."""
-FINAL_REPEATS = 3
-LEAST_PUBLISHABLE_REPEATS = 2
 
 
 @dataclass(frozen=True)
@@ -145,10 +146,12 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
     if settings.models is not None and settings.encodings is not None:
         draft.problems += [Problem(f"{out.model} with {out.encoding}: {out.reason}") for out in planned_out]
     git = git_state(root, settings.out)
+    agreement = _price_agreement(models, draft) if settings.live else None
     if settings.final:
-        _judge_final(settings, encodings, models, git, draft)
+        _judge_final(settings, encodings, models, registered, git, draft)
     else:
         draft.unpublishable.append(f"{mode} mode: only a final run is publishable")
+    _check_caps(settings, registered, draft)
     if draft.problems or (draft.gate and not line.collect_only):
         raise PlanError([*draft.problems, *draft.gate], line.invocation)
 
@@ -177,6 +180,7 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         },
     )
     run = new_run_id()
+    outputs = recorded_outputs(settings.out, models)
     manifest = Manifest(
         run=run,
         mode=mode,
@@ -197,6 +201,10 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
             "excluded_workbooks": draft.excluded,
             "split_by_digest": settings.split_by_digest,
             "approved_usd": None if settings.approve_usd is None else str(settings.approve_usd),
+            "vendor_cap_usd": {vendor: str(cap) for vendor, cap in settings.vendor_caps.items()},
+            "wall_clock_seconds": settings.wall_clock,
+            "price_check": None if agreement is None else agreement.model_dump(mode="json"),
+            "output_estimate": outputs.method(),
         },
         split_sha256={_relative(path, root): digest for path, digest in discovery.splits.items()},
         not_here=sorted(discovery.not_here),
@@ -210,6 +218,8 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         models={model.alias: model for model in models},
         out=settings.out,
         cache=cache.folder,
+        outputs=outputs,
+        caps={vendor: nanousd(cap) for vendor, cap in settings.vendor_caps.items()},
     )
     return Plan(spec, tuple(_header(settings, matrix, discovery, draft)), tuple(draft.gate))
 
@@ -380,7 +390,12 @@ def _drawn(settings: Settings, discovery: Discovery, eligible: list[Found], draf
 
 
 def _judge_final(
-    settings: Settings, encodings: Sequence[Encoding], models: Sequence[ModelSpec], git: Git, draft: _Draft
+    settings: Settings,
+    encodings: Sequence[Encoding],
+    models: Sequence[ModelSpec],
+    registered: Registered,
+    git: Git,
+    draft: _Draft,
 ) -> None:
     """The protocol's conditions for a run that may be published."""
     if git.dirty is None:
@@ -391,25 +406,37 @@ def _judge_final(
         draft.gate.append(
             Problem("a final run needs a clean working tree: commit, or allow it", ("--cellprose-allow-dirty",))
         )
-    repeats = _repeats(settings)
-    if repeats < LEAST_PUBLISHABLE_REPEATS:
-        draft.unpublishable.append("one repeat: the protocol's lower bound is two")
-    elif repeats < FINAL_REPEATS:
-        draft.deviations.append(f"scope cut: {repeats} repeats instead of {FINAL_REPEATS}")
-    if settings.none_once:
-        draft.deviations.append("scope cut: the control none runs once")
-    names = {encoding.name for encoding in encodings}
-    draft.unpublishable += [f"{name} absent" for name in NEVER_DROPPED if name not in names]
-    secondary = [name for name in ("markdown", "toon") if name not in names]
-    if "csv" not in names:
-        draft.unpublishable.append("csv absent: the reference is dropped last, and without it there is no win")
-    draft.deviations += [f"scope cut: {name} dropped" for name in secondary]
+    scope = judge_scope(
+        models,
+        [encoding.name for encoding in encodings],
+        registered.models,
+        repeats=_repeats(settings),
+        none_once=settings.none_once,
+    )
+    draft.deviations += [*scope.deviations, *price_dates(models, datetime.now(UTC).date())]
+    draft.unpublishable += scope.unpublishable
     if settings.challenger != DEFAULT_CHALLENGER:
         draft.unpublishable.append(f"the challenger is {settings.challenger}, not {DEFAULT_CHALLENGER}")
-    if not any(model.live for model in models):
-        draft.unpublishable.append("no language model in the plan")
+    draft.notes += [f"deviation: {deviation}" for deviation in draft.deviations]
     if draft.unpublishable:
         draft.notes.append("not publishable: " + "; ".join(draft.unpublishable))
+
+
+def _price_agreement(models: Sequence[ModelSpec], draft: _Draft) -> Agreement:
+    agreement = price_agreement(models)
+    differ = [f"prices of {alias}: {agreement.table} differs: {how}" for alias, how in agreement.differ.items()]
+    draft.deviations += differ
+    draft.notes += differ
+    return agreement
+
+
+def _check_caps(settings: Settings, registered: Registered, draft: _Draft) -> None:
+    vendors = sorted({model.vendor for model in registered.models.values() if model.live})
+    for vendor in settings.vendor_caps:
+        if vendor not in vendors:
+            draft.refuse(
+                f"--cellprose-vendor-cap-usd: no model is called at {vendor!r}: vendors are {', '.join(vendors)}"
+            )
 
 
 def _planned_out(models: Iterable[ModelSpec], encodings: Iterable[Encoding]) -> list[PlannedOut]:
@@ -427,7 +454,7 @@ def _planned_out(models: Iterable[ModelSpec], encodings: Iterable[Encoding]) -> 
 
 
 def _repeats(settings: Settings) -> int:
-    return settings.reps if settings.reps is not None else FINAL_REPEATS if settings.final else 1
+    return settings.reps if settings.reps is not None else REPEATS if settings.final else 1
 
 
 def _seed(settings: Settings, discovery: Discovery) -> int:
@@ -444,6 +471,7 @@ def _model_entry(model: ModelSpec) -> ModelEntry:
         tier=model.tier,
         status=model.status,
         prices_checked=None if model.checked is None else model.checked.isoformat(),
+        price_source=model.price_source,
         note=model.note,
     )
 

@@ -81,7 +81,9 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
         return []
     mode = run.spec.manifest.mode
     first, *rest = run.plan.notes
-    return [f"cellprose: {mode} run of {first}", *(f"cellprose: {note}" for note in rest)]
+    from pytest_cellprose.controller import header_lines
+
+    return [f"cellprose: {mode} run of {first}", *(f"cellprose: {note}" for note in [*rest, *header_lines(run)])]
 
 
 @pytest.fixture

@@ -78,6 +78,7 @@ class ModelEntry(Frozen):
     status: str
     """``proposed``, ``parked``, ``apart`` (reported in a table of its own), ``offline`` or ``other``."""
     prices_checked: str | None = None
+    price_source: str | None = None
     note: str | None = None
     """Said wherever the model's numbers are shown."""
 

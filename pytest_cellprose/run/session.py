@@ -8,22 +8,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
 from threading import Lock
 
-from pytest_cellprose.cell import Ask, measure, not_encoded, request_of
+from pydantic import Field
+
+from pytest_cellprose.cell import Ask, count_prompt, measure, not_admitted, not_encoded, request_of
 from pytest_cellprose.digest import sha256_of
 from pytest_cellprose.encodings import BUILTIN
 from pytest_cellprose.encodings.base import Encoding
+from pytest_cellprose.models.pricing import CallPrice, cost_nanousd
 from pytest_cellprose.models.registry import ModelSpec
 from pytest_cellprose.providers.base import Provider, Request, lacking
 from pytest_cellprose.questions.schema import QuestionFile, load_questions
 from pytest_cellprose.record import CellId, Frozen, Record, SetName
+from pytest_cellprose.run.budget import Admission, Ledger, PendingCall, Refusal, settled_cost
 from pytest_cellprose.run.cache import TextCache, encoding_key, reader_digest
 from pytest_cellprose.run.encode import LIMIT_SECONDS, EncodingFault, encode_text
 from pytest_cellprose.run.manifest import Manifest
+from pytest_cellprose.run.outputs import Outputs
 from pytest_cellprose.run.store import Store
 from pytest_cellprose.workbook.model import Workbook
 from pytest_cellprose.workbook.refs import Range
@@ -44,6 +50,10 @@ class RunSpec(Frozen):
     models: dict[str, ModelSpec]
     out: Path
     cache: Path | None
+    outputs: Outputs = Outputs()
+    """What calls are expected to answer; with it, every process reserves the same cost for a call."""
+    caps: dict[str, int] = Field(default_factory=dict)
+    """Vendor -> nano-dollars that its calls may cost."""
 
 
 class InputChanged(RuntimeError):
@@ -58,13 +68,18 @@ class RunSession:
         spec: RunSpec,
         encodings: Mapping[str, Encoding],
         providers: Mapping[str, type[Provider]],
+        ask: Callable[[PendingCall], object] = lambda call: None,
     ) -> None:
+        """`ask`: the hook ``pytest_cellprose_admit``, asked before every live call."""
         self.spec = spec
         self.store = Store(spec.out, spec.manifest.run)
         self.encodings = encodings
         self._provider_types = providers
         self._providers: dict[str, Provider] = {}
         self._making_provider = Lock()
+        self._admission = Admission(Ledger(self.store.folder / "ledger.json"), spec.caps, ask)
+        self._planned = datetime.fromisoformat(spec.manifest.started)
+        self._prompt_tokens: dict[tuple[str, str], int | None] = {}
         self._cache = TextCache(spec.cache)
         self._entries = {entry.name: entry for entry in spec.manifest.matrix.workbooks}
         # The plan's order visits a workbook's cells together, so a few of each are enough.
@@ -90,6 +105,23 @@ class RunSession:
         said = [lacking(self._provider_types[vendor]) for vendor in sorted(vendors & self._provider_types.keys())]
         return [sentence for sentence in said if sentence is not None]
 
+    def price(self, cell: CellId) -> CallPrice | None:
+        """Expected and worst cost of a cell's call; None if its encoding gives no text, so that nothing is sent."""
+        key = (cell.workbook, cell.encoding)  # the prompt is the same for every model
+        if key not in self._prompt_tokens:
+            try:
+                self._prompt_tokens[key] = count_prompt(self.request(cell))
+            except EncodingFault:
+                self._prompt_tokens[key] = None
+        prompt, model = self._prompt_tokens[key], self.spec.models[cell.model]
+        if prompt is None:
+            return None
+        output = self.spec.outputs.expected(cell.model, cell.encoding, self.questions(cell.workbook))
+        return CallPrice(
+            expected=cost_nanousd(model.prices, prompt, min(output, model.max_tokens)),
+            worst=cost_nanousd(model.prices, prompt, model.max_tokens),
+        )
+
     def record(self, cell: CellId, *, shared: bool = False) -> Record:
         """Call the model once, score what comes back, and store the record; it is on disk when this returns.
 
@@ -104,15 +136,36 @@ class RunSession:
 
     def _measured(self, cell: CellId) -> Record:
         manifest = self.spec.manifest
-        run, git = manifest.run, manifest.git
         try:
             ask = self._ask(cell, self._text(cell.workbook, cell.encoding))
         except EncodingFault as fault:
-            record = not_encoded(self._ask(cell, None), str(fault), run=run, git=git)
-        else:
-            provider = self._provider(ask.model.vendor)
-            record = measure(ask, provider, run=run, git=git, final=manifest.mode == "final")
-        self.store.append(record, manifest)
+            return self._stored(not_encoded(self._ask(cell, None), str(fault), run=manifest.run, git=manifest.git))
+        return self._paid(ask) if ask.model.live else self._called(ask)
+
+    def _paid(self, ask: Ask) -> Record:
+        """A live call, between the reservation of what it may cost and the settlement of what it did cost."""
+        manifest, price = self.spec.manifest, self.price(ask.cell)
+        assert price is not None  # there is a text
+        since_plan = (datetime.now(UTC) - self._planned).total_seconds()
+        pending = PendingCall(manifest.run, ask.cell, ask.model, price.expected, price.worst, since_plan)
+        held = self._admission.start(pending)
+        if isinstance(held, Refusal):
+            return self._stored(not_admitted(ask, held.kind, held.detail, run=manifest.run, git=manifest.git))
+        cost = None
+        try:
+            record = self._called(ask)
+            cost = settled_cost(record)
+            return record
+        finally:
+            self._admission.ledger.settle(held, cost)
+
+    def _called(self, ask: Ask) -> Record:
+        manifest, provider = self.spec.manifest, self._provider(ask.model.vendor)
+        final = manifest.mode == "final"
+        return self._stored(measure(ask, provider, run=manifest.run, git=manifest.git, final=final))
+
+    def _stored(self, record: Record) -> Record:
+        self.store.append(record, self.spec.manifest)
         return record
 
     def _ask(self, cell: CellId, text: str | None) -> Ask:

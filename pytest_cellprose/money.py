@@ -1,0 +1,127 @@
+"""A plan's money, as it is shown and judged before the first call: costs, approval, caps (protocol section 8)."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from decimal import Decimal
+
+from pytest_cellprose.models.pricing import NANOUSD, dollars
+from pytest_cellprose.plan import Problem
+from pytest_cellprose.record import CellId
+from pytest_cellprose.run.estimate import Estimate, estimate, method
+from pytest_cellprose.run.session import RunSession
+
+APPROVAL_ABOVE_USD = Decimal(5)
+"""The protocol's section 8: the owner approves any run expected to cost more."""
+
+_WIDTH = 110
+_INDENT = "      "
+
+
+def cost_lines(session: RunSession, cells: Collection[CellId]) -> list[str]:
+    """Expected and worst cost per model, below it per encoding, and in all; empty if no cell is live."""
+    total = estimate(session, cells)
+    if not total.cells:
+        return []
+    lines = []
+    width = max(map(len, session.spec.models))
+    for alias in session.spec.models:
+        of_model = [cell for cell in cells if cell.model == alias]
+        share = estimate(session, of_model)
+        if share.cells:
+            lines.append(f"  {alias:<{width}}  {_cost(share)}")
+            lines += _by_encoding(session, of_model)
+    lines.append(f"  {'in all':<{width}}  {_cost(total)}")
+    lines += textwrap.wrap(f"({method(session)})", _WIDTH, initial_indent="  ", subsequent_indent="   ")
+    return lines
+
+
+def _cost(cost: Estimate) -> str:
+    unknown = f", unknown for {', '.join(cost.unknown)}" if cost.unknown else ""
+    return f"{cost.cells:>6,} cells  expected {dollars(cost.expected)}, worst case {dollars(cost.worst)}{unknown}"
+
+
+def _by_encoding(session: RunSession, cells: Iterable[CellId]) -> list[str]:
+    grouped: dict[str, list[CellId]] = defaultdict(list)
+    for cell in cells:
+        grouped[cell.encoding].append(cell)
+    costs = {name: estimate(session, of) for name, of in grouped.items()}
+    shares = [
+        f"{name} {dollars(cost.expected)} ({dollars(cost.worst)})".replace(" ", "\N{NO-BREAK SPACE}")
+        for name, cost in costs.items()
+        if not cost.unknown
+    ]
+    text = ", ".join(shares)
+    wrapped = textwrap.wrap(text, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT, break_on_hyphens=False)
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in wrapped]
+
+
+def cap_lines(session: RunSession, cells: Collection[CellId], in_flight: int) -> list[str]:
+    """Each cap, the greatest possible overshoot, and whether the cap will stop the run before its end.
+
+    When a call is admitted, all that counts is within the cap at its expected cost; what can still cost more is
+    what is in flight, `in_flight` calls at most.
+    """
+    lines = []
+    for vendor, cap in session.spec.caps.items():
+        of_vendor = estimate(session, (cell for cell in cells if session.spec.models[cell.model].vendor == vendor))
+        calls = min(in_flight, of_vendor.cells)
+        lines.append(
+            f"cap for {vendor}: {dollars(cap)}, to be exceeded by {dollars(calls * of_vendor.greatest_excess)} at "
+            f"most ({calls} {'call' if calls == 1 else 'calls'} in flight, input as counted)"
+        )
+        if of_vendor.expected > cap:
+            lines.append(
+                f"the cap for {vendor} is below the expected {dollars(of_vendor.expected)}: the run will stop short, "
+                "incomplete and not publishable"
+            )
+    return lines
+
+
+def approval_problem(session: RunSession, cells: Iterable[CellId], approved: Decimal | None) -> Problem | None:
+    """Why the cells may not be paid for; None if they may."""
+    expected = estimate(session, cells).expected
+    limit = APPROVAL_ABOVE_USD if approved is None else approved
+    if expected <= limit * NANOUSD or expected <= APPROVAL_ABOVE_USD * NANOUSD:
+        return None
+    needed = -(-expected // (NANOUSD // 100)) / 100  # whole cents, rounded up
+    said = "nothing was approved" if approved is None else f"{approved} dollars were approved"
+    return Problem(
+        f"the selected cells are expected to cost {dollars(expected)}, and {said}",
+        ("--cellprose-approve-usd", f"{needed:.2f}"),
+    )
+
+
+def skipped_line(session: RunSession, skipped: Collection[CellId]) -> str | None:
+    """One line for all cells that this mode skips: how many, what they would cost, which flag runs them."""
+    if not skipped:
+        return None
+    cost = estimate(session, skipped)
+    unknown = f" (unknown for {', '.join(cost.unknown)})" if cost.unknown else ""
+    return (
+        f"{len(skipped):,} live cells skipped: they would cost about {dollars(cost.expected)}, at worst "
+        f"{dollars(cost.worst)}{unknown}; --cellprose-live runs them"
+    )
+
+
+def refused_line(faults: Mapping[str, int]) -> str | None:
+    """What a spend cap or another bound kept from starting, by kind of fault; None if nothing."""
+    refused = {kind: faults[kind] for kind in ("spend_cap", "wall_clock") if kind in faults}
+    if not refused:
+        return None
+    said = " and ".join(f"{number:,} by {_BOUNDS[kind]}" for kind, number in refused.items())
+    return f"cells kept from starting: {said}: this run is incomplete and is not published"
+
+
+_BOUNDS = {"spend_cap": "a vendor's cap", "wall_clock": "the wall clock"}
+
+
+def workers(numprocesses: object, specs: Sequence[str]) -> int:
+    """How many processes xdist will have: its ``-n``, or the ``--tx`` specifications such as ``3*popen``."""
+    if isinstance(numprocesses, int):
+        return max(1, numprocesses)
+    counts = (spec.partition("*")[0] for spec in specs if "*" in spec)
+    many = sum(int(count) for count in counts if count.isdecimal())
+    return max(1, many + sum("*" not in spec for spec in specs))
