@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
@@ -92,7 +93,7 @@ def rewritten(arguments: Sequence[str], folder: Path) -> list[str] | None:
             joined.append(argument)
         else:
             joined.append(f"{argument}={value}")
-            misread = misread or (folder / value).exists()
+            misread = misread or os.path.exists(folder / value)  # noqa: PTH110  # False for what is no path at all
     return joined if misread else None
 
 

@@ -160,3 +160,10 @@ def test_a_cells_folder_outside_the_project_does_not_lose_its_settings(bench: Be
 def test_every_option_with_a_value_is_known_to_the_second_look_at_the_command_line(bench: Bench) -> None:
     help_text = bench.pytester.runpytest("--help").stdout.str()
     assert sorted(re.findall(r"^  (--cellprose-[a-z-]+)=", help_text, re.MULTILINE)) == sorted(VALUED)
+
+
+def test_an_option_value_that_is_too_long_for_a_path_is_no_path(bench: Bench) -> None:
+    names = ",".join(["alpha", "beta", "x" * 300])
+    result = bench.pytester.runpytest_subprocess("--cellprose-workbooks", names)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*unknown workbook 'xxx*"])
