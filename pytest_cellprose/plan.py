@@ -141,7 +141,7 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
     encodings = _encodings(settings, registered, draft)
     models = _models(settings, registered, draft)
     workbooks = _workbooks(settings, discovery, cache, draft)
-    uncertified = _uncertified(workbooks, discovery, cache, draft)
+    uncertified = _uncertified(settings, workbooks, discovery, cache, draft)
     planned_out = _planned_out(models, encodings)
     if settings.models is not None and settings.encodings is not None:
         draft.problems += [Problem(f"{out.model} with {out.encoding}: {out.reason}") for out in planned_out]
@@ -164,7 +164,7 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
                 set=found.set,
                 workbook_sha256=found.workbook_sha256,
                 questions_sha256=found.questions_sha256,
-                questions=len(found.questions.questions) - len(uncertified[found.name]),
+                questions=len(found.questions.without(uncertified[found.name]).questions),
                 uncertified={name: list(reasons) for name, reasons in uncertified[found.name].items()},
                 synthetic=(found.questions.source or "").startswith(GENERATED) or None,
             )
@@ -335,29 +335,24 @@ def _workbooks(settings: Settings, discovery: Discovery, cache: TextCache, draft
 
 
 def _uncertified(
-    workbooks: Sequence[Found], discovery: Discovery, cache: TextCache, draft: _Draft
+    settings: Settings, workbooks: Sequence[Found], discovery: Discovery, cache: TextCache, draft: _Draft
 ) -> dict[str, dict[str, list[Reason]]]:
     """Which questions are not certified, and are left out. A question file with none left is refused."""
     if draft.problems:  # it will be refused, and evidence cannot be read from files that are wrong
         return {}
     result = uncertified(workbooks, discovery.found, cache)
-    total = sum(len(found.questions.questions) for found in workbooks)
-    why = f"`{CHECK} {shlex.join(map(str, sorted({found.question_path.parent for found in workbooks})))}` says why"
-    left_out = [
-        f"{workbook} {name}: {', '.join(reasons)}" for workbook, of in result.items() for name, reasons in of.items()
-    ]
+    left = {found.name: len(found.questions.without(result[found.name]).questions) for found in workbooks}
+    why = f"`{CHECK} {shlex.join(_relative(folder, Path.cwd()) for folder in settings.cells)}` says why"
+    left_out = [f"{name} {question}: {', '.join(said)}" for name, of in result.items() for question, said in of.items()]
     if left_out:
         draft.notes.append(
-            f"{_counted(len(left_out), 'question')} of {total:,} not certified and left out "
-            f"({_some(left_out, most=2)}): {why}"
+            f"{_counted(len(left_out), 'question')} of {sum(left.values()) + len(left_out):,} not certified and left "
+            f"out ({_some(left_out, most=2)}): {why}"
         )
     for found in workbooks:
-        if len(result[found.name]) == len(found.questions.questions):
-            reasons = sorted({reason for each in result[found.name].values() for reason in each})
-            draft.refuse(
-                f"{found.question_path}: none of its {_counted(len(found.questions.questions), 'question')} is "
-                f"certified ({', '.join(reasons)}): {why}"
-            )
+        if not left[found.name]:
+            reasons = sorted({reason for said in result[found.name].values() for reason in said})
+            draft.refuse(f"{found.question_path}: no question is certified ({', '.join(reasons)}): {why}")
     return result
 
 

@@ -7,6 +7,7 @@ not asked.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
@@ -56,6 +57,8 @@ class Case(NamedTuple):
     answer_workbook: Path | None = None
     missing: str = ""
     """Why there is no workbook."""
+    own_id: str | None = None
+    """Where it came from, if it has another id there than in `fields`."""
 
 
 class Certificate(NamedTuple):
@@ -67,7 +70,7 @@ class Certificate(NamedTuple):
     @property
     def id(self) -> str:
         """The question's own id, or for want of one its number."""
-        return _id(self.case.fields) or f"number {self.case.number}"
+        return _id(self.case) or f"number {self.case.number}"
 
     @property
     def certified(self) -> bool:
@@ -82,7 +85,7 @@ class Certificate(NamedTuple):
 
 def certify(cases: Sequence[Case]) -> list[Certificate]:
     """Judge every case, and name everything that speaks against it. Cases of one workbook best stand together."""
-    ids = Counter((case.pack, _id(case.fields).casefold()) for case in cases)
+    ids = Counter((case.pack, _plain(_id(case))) for case in cases)
     contradicted = contradictions(cases)
 
     @lru_cache(maxsize=4)
@@ -93,10 +96,10 @@ def certify(cases: Sequence[Case]) -> list[Certificate]:
             return str(error)
 
     def doubts(case: Case) -> Iterator[Doubt]:
-        own = _id(case.fields)
+        own = _id(case)
         if not own:
             yield Doubt("no id", f"question number {case.number} has none")
-        elif (times := ids[case.pack, own.casefold()]) > 1:
+        elif (times := ids[case.pack, _plain(own)]) > 1:
             yield Doubt("duplicate id", f"{own!r} is the id of {times} questions")
         unlabelled = _is_unlabelled(case.fields)
         if unlabelled:
@@ -110,7 +113,7 @@ def certify(cases: Sequence[Case]) -> list[Certificate]:
 
 def _judged(case: Case, own: str, unlabelled: bool, evidence: Callable[[Path], Evidence | str]) -> Iterator[Doubt]:
     """What speaks against a case when it is looked at alone: form, files, grading, evidence."""
-    fields = dict(case.fields) if own else {**case.fields, "id": f"q{case.number}"}
+    fields = {"id": f"q{case.number}", **case.fields} if own else {**case.fields, "id": f"q{case.number}"}
     question, problems = question_problems(fields)
     yield from (
         Doubt("not gradable", text) for text in problems if not (unlabelled and text.startswith('field "answer"'))
@@ -151,12 +154,12 @@ def doubts_about(question: Question, book: Evidence, answers: Evidence) -> Itera
 
 
 def unfit(question: Question, book: Evidence) -> Iterator[Doubt]:
-    """Why answers to the question cannot be graded: its places are not in the workbook, or right and wrong
-    answers get the same score."""
+    """What rules the question out before evidence is asked for: its places are not in the workbook, or right and
+    wrong answers are not told apart."""
     file = QuestionFile(workbook="it", questions=(question,))
     misplaced = check_against(file, book.extents)
     if misplaced:
-        yield from (Doubt("not gradable", text.partition(", ")[2]) for text in misplaced)
+        yield from (Doubt("not what the workbook says", text.partition(", ")[2]) for text in misplaced)
         return
     (asked,) = file.with_extents(book.extents).questions
     if (points := _graded(asked, question.answer)) < 1:
@@ -207,9 +210,14 @@ def contradictions(cases: Iterable[Case]) -> dict[tuple[str, int], int]:
     }
 
 
-def _id(fields: Mapping[str, Any]) -> str:
-    value = fields.get("id")
+def _id(case: Case) -> str:
+    value = case.fields.get("id") if case.own_id is None else case.own_id
     return "" if value is None else str(value).strip()
+
+
+def _plain(name: str) -> str:
+    """Ids that differ in case or in what is no letter, digit or underscore only are one id."""
+    return re.sub(r"\W+", "_", name).casefold()
 
 
 def _is_unlabelled(fields: Mapping[str, Any]) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from pytest_cellprose.digest import sha256_of
 from pytest_cellprose.record import SetName
 from pytest_cellprose.run.cache import TextCache, package_digest
+from pytest_cellprose.sets.casepack import left_out_by_pack
 from pytest_cellprose.sets.certify import REASONS, Case, Certificate, Reason, certify, contradictions
 from pytest_cellprose.sets.discover import Found, Unusable, discover
 
@@ -54,7 +55,8 @@ def check(folders: Sequence[Path]) -> tuple[list[Checked], list[str]]:
 def uncertified(
     planned: Sequence[Found], everything: Sequence[Found], cache: TextCache
 ) -> dict[str, dict[str, list[Reason]]]:
-    """By workbook: the id of each question that is not certified, and why, in the order of `REASONS`.
+    """By workbook: the id of each question that is not certified, and why, in the order of `REASONS`. Also the
+    rows of its case pack that never became questions.
 
     What a question file and its workbooks say is worked out once; what `everything` else that was found says
     about the same workbooks is compared anew. Only ids and reasons are cached: no truth.
@@ -68,6 +70,8 @@ def uncertified(
                 reasons.setdefault(question.id, set()).add("conflicting outcomes")
         ids = [question.id for question in found.questions.questions if question.id in reasons]
         result[found.name] = {name: sorted(reasons[name], key=REASONS.index) for name in ids}
+        for name, why in left_out_by_pack(found.question_path).items():
+            result[found.name].setdefault(name, why)
     return result
 
 
