@@ -85,18 +85,26 @@ def same(truth: Any, value: Any) -> bool:
     return bool(truth == value)
 
 
+def read_by_openpyxl(questions: QuestionFile, path: Path) -> dict[str, Any]:
+    """Question -> what openpyxl reads in its cell."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about parts that openpyxl does not keep
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        values = {}
+        for question in questions.questions:
+            sheet, row, column = cell_of(question)
+            ((values[question.id],),) = book[sheet].iter_rows(row, row, column, column, values_only=True)
+    return values
+
+
 def differing(files: dict[str, QuestionFile], folder: Path) -> dict[tuple[str, str], tuple[Any, Any]]:
     """Workbook and question -> truth and what openpyxl reads in the answer workbooks of `folder`."""
     found = {}
     for name, file in files.items():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about parts that openpyxl does not keep
-            book = openpyxl.load_workbook(folder / f"{name}.answer.xlsx", data_only=True)
+        values = read_by_openpyxl(file, folder / f"{name}.answer.xlsx")
         for question in file.questions:
-            sheet, row, column = cell_of(question)
-            value = book[sheet].cell(row, column).value
-            if not same(stored(question), value):
-                found[name, question.id] = stored(question), value
+            if not same(stored(question), values[question.id]):
+                found[name, question.id] = stored(question), values[question.id]
     return found
 
 
@@ -175,12 +183,9 @@ def test_each_truth_scores_and_a_damaged_one_does_not(files: dict[str, QuestionF
 
 def test_the_input_workbook_does_not_answer(built: Path, files: dict[str, QuestionFile]) -> None:
     for name, file in files.items():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            book = openpyxl.load_workbook(built / f"{name}.xlsx", data_only=True)
+        values = read_by_openpyxl(file, built / f"{name}.xlsx")
         for question in file.questions:
-            sheet, row, column = cell_of(question)
-            assert not same(stored(question), book[sheet].cell(row, column).value), (name, question.id)
+            assert not same(stored(question), values[question.id]), (name, question.id)
 
 
 def test_openpyxl_reads_every_truth(built: Path, files: dict[str, QuestionFile]) -> None:

@@ -8,15 +8,15 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections import Counter
-from collections.abc import Collection
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property
 from hashlib import sha256
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pytest_cellprose.questions.locate import displayed
 from pytest_cellprose.questions.schema import Question
@@ -26,10 +26,7 @@ from pytest_cellprose.sets.spreadsheetbench.archive import Pair, Task
 from pytest_cellprose.workbook.graph import Graph
 from pytest_cellprose.workbook.model import Cell, ErrorValue, Value, Workbook, WorkbookError
 from pytest_cellprose.workbook.number_formats import date_kind
-from pytest_cellprose.workbook.refs import CellAddress, cell_name
-
-if TYPE_CHECKING:
-    import openpyxl
+from pytest_cellprose.workbook.refs import CellAddress, Range, cell_name
 
 FEWEST_CELLS, MOST_CELLS = 300, 20_000
 """Of the input workbook, all worksheets together: filled cells, as found."""
@@ -111,7 +108,7 @@ def ask(task: Task, pair: Pair, without: Collection[str] = ()) -> Restated:
     if not FEWEST_CELLS <= sum(1 for sheet in before.worksheets for _ in sheet.cells()) <= MOST_CELLS:
         return _dropped(TaskRule.SIZE)
     try:
-        second = _openpyxl(pair.answer)
+        second = _by_openpyxl(pair.answer, cells)
     except Exception:  # whatever it finds wrong: it has no exception of its own for a file it cannot read
         return _dropped(TaskRule.UNREADABLE)
     left_out: Counter[CellRule] = Counter()
@@ -191,7 +188,7 @@ class _Compared:
         task: Task,
         before: Workbook,
         after: Workbook,
-        second: openpyxl.Workbook,
+        second: Mapping[CellAddress, Any],
         answer_cells: frozenset[CellAddress],
     ) -> None:
         self._before, self._after, self._second = before, after, second
@@ -229,6 +226,10 @@ class _Compared:
         Other answer cells do not count. Where only calculating tells what a formula refers to, as with ``INDIRECT``,
         every typed cell does.
         """
+        if not self._changed:
+            return False
+        if self._graph.precedents(address) & self._changed:
+            return True
         depends_on = self._graph.precedents(address, "all")
         if depends_on & self._changed:
             return True
@@ -237,9 +238,7 @@ class _Compared:
 
     def _read_twice(self, address: CellAddress, value: Value) -> bool:
         """Whether openpyxl reads the same value."""
-        other: Any = self._second[address.sheet].cell(address.row, address.column).value
-        if isinstance(other, datetime):
-            other = (other - self._second.epoch) / timedelta(days=1)
+        other = self._second.get(address)
         return isinstance(value, bool) is isinstance(other, bool) and bool(value == other)
 
     @cached_property
@@ -320,9 +319,26 @@ def _shown(cell: Cell, date1904: bool, more: dict[str, Any]) -> Any:
     return shown
 
 
-def _openpyxl(content: bytes) -> openpyxl.Workbook:
+def _by_openpyxl(content: bytes, cells: Sequence[CellAddress]) -> dict[CellAddress, Any]:
+    """What openpyxl reads in these cells; dates and times as serial numbers."""
     from openpyxl import load_workbook
 
+    places: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for address in cells:
+        places[address.sheet].append((address.row, address.column))
+    found: dict[CellAddress, Any] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about parts that openpyxl does not keep
-        return load_workbook(BytesIO(content), data_only=True)
+        book = load_workbook(BytesIO(content), read_only=True, data_only=True)
+        for name, within in places.items():
+            rows, columns = [row for row, _ in within], [column for _, column in within]
+            box = Range(min(rows), min(columns), max(rows), max(columns))
+            values = book[name].iter_rows(box[0], box[2], box[1], box[3], values_only=True)
+            for row, filled in enumerate(values, box.first_row):
+                for column, value in enumerate(filled, box.first_column):
+                    found[CellAddress(name, row, column)] = _serial(value, book.epoch)
+    return found
+
+
+def _serial(value: Any, epoch: datetime) -> Any:
+    return (value - epoch) / timedelta(days=1) if isinstance(value, datetime) else value
