@@ -44,12 +44,14 @@ def source(shared_data: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def built(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def build(source: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     folder = tmp_path_factory.mktemp("spreadsheetbench")
-    lines = build_spreadsheetbench(source, folder)
-    assert lines[0] == "SpreadsheetBench-derived: 28 workbooks, 120 questions, from 100 tasks"
-    assert not [line for line in lines if line.startswith("sb_")]
-    return folder
+    return folder, build_spreadsheetbench(source, folder)
+
+
+@pytest.fixture(scope="module")
+def built(build: tuple[Path, list[str]]) -> Path:
+    return build[0]
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +111,13 @@ def differing(files: dict[str, QuestionFile], folder: Path) -> dict[tuple[str, s
 
 
 # What is there
+
+
+def test_the_page_says_what_the_builder_says(build: tuple[Path, list[str]]) -> None:
+    lines = build[1]
+    assert lines[0] == "SpreadsheetBench-derived: 28 workbooks, 120 questions, from 100 tasks"
+    page = (ROOT / "docs" / "spreadsheetbench.md").read_text(encoding="utf-8")
+    assert "```\n" + "\n".join(lines) + "\n```" in page
 
 
 def test_names_and_digests_are_those_of_the_split(files: dict[str, QuestionFile]) -> None:
