@@ -32,7 +32,7 @@ FEWEST_CELLS, MOST_CELLS = 300, 20_000
 """Of the input workbook, all worksheets together: filled cells, as found."""
 MOST_QUESTIONS = 8
 """About one workbook."""
-SMALLEST_FRACTION = 1.0
+SMALLEST_NUMBER = 1.0
 """Below it, the absolute tolerance of 0.01 would be more than 1 % of the truth."""
 
 _NUMBER = re.compile(r"(?<![\w.$:])-?\d[\d,]*(?:\.\d+)?(?![\w:])")
@@ -62,7 +62,7 @@ class CellRule(StrEnum):
     ERROR = "an error value"
     TIME = "a time of day or a duration"
     ZERO = "0, which a formula that finds nothing gives too"
-    FRACTION = "a fraction below 1 that is not a percentage: the tolerance is too lax"
+    SMALL = "below 1 in size, a percentage below 1 %: the tolerance is too lax"
     READERS_DIFFER = "openpyxl and this package's reader disagree"
     UNCHANGED = "the input workbook already has that answer in that cell"
     STATED = "the instruction has that number in it"
@@ -296,11 +296,11 @@ def _truth(cell: Cell, date1904: bool) -> tuple[Any, dict[str, Any]] | CellRule:
         return (str(shown)[:10], {"type": "date"}) if whole_day else CellRule.TIME
     if value == 0:
         return CellRule.ZERO
-    if _is_percent(cell.number_format):
-        return _percent_points(value), {"unit": "percent"}
-    if abs(value) < SMALLEST_FRACTION:
-        return CellRule.FRACTION
-    return value, {}
+    in_percent = _is_percent(cell.number_format)
+    answer = _percent_points(value) if in_percent else value
+    if abs(answer) < SMALLEST_NUMBER:
+        return CellRule.SMALL
+    return answer, {"unit": "percent"} if in_percent else {}
 
 
 def _is_percent(number_format: str) -> bool:
