@@ -145,7 +145,7 @@ class _Seen:
         self.said: list[dict[str, Any]] = []
         self._texts: list[str] = []
 
-    def take(self, event: Any) -> bool | None:
+    def take(self, event: Any) -> bool:
         kind = event.type
         if kind == "content_block_delta":
             if event.delta.type == "text_delta":
@@ -159,7 +159,7 @@ class _Seen:
             self._add_usage(event.usage)
         elif kind == "message_stop":
             self.finished = True
-        return None
+        return self.finished
 
     def _add_usage(self, usage: Any) -> None:
         """Counts are totals so far, so that a later event's replace an earlier one's; what it leaves out stays."""

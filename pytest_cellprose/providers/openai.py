@@ -115,7 +115,7 @@ class _Seen:
         self._calls: list[ToolCall] = []
         self._said: list[Any] = []
 
-    def take(self, event: Any) -> bool | None:
+    def take(self, event: Any) -> bool:
         kind = event.type
         if kind == "response.output_text.delta":
             self._deltas.append(event.delta)
@@ -126,7 +126,7 @@ class _Seen:
             return True
         elif kind == "error":
             raise StreamError(filter(None, ["error", event.code]), event.message)
-        return None
+        return False
 
     def _end(self, kind: str, response: Any) -> None:
         self._model = response.model or self._model

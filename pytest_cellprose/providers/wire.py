@@ -10,7 +10,7 @@ import os
 import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -149,13 +149,21 @@ class Line:
             CURRENT.reset(token)
 
     def read(self, stream: Iterable[T], take: Callable[[T], bool | None]) -> None:
-        """Hand every event to `take` until it returns True. Raises `MalformedStream` for one that cannot be read."""
+        """Hand every event to `take` until it returns True. Raises `MalformedStream` for one that cannot be read.
+
+        What follows the last event is read too, so that the connection can serve the next call, and cannot harm.
+        """
+        from httpx2 import HTTPError
         from httpx2 import StreamError as BodyGone
 
+        events = iter(stream)
         try:
-            for event in stream:
+            for event in events:
                 if take(event):
-                    return
+                    break
+            with suppress(HTTPError, self.sdk.APIError, *_UNREADABLE):
+                for _ in events:
+                    pass
         except BodyGone:  # a RuntimeError, but the transport's
             raise
         except _UNREADABLE as error:

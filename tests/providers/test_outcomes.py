@@ -12,9 +12,12 @@ from pytest_cellprose.providers.base import lacking
 
 from .conftest import AT_ONCE, KEYS, PROVIDERS, QUICK, URL_VARIABLES, Vendor
 from .vendor_server import (
+    MESSAGES,
+    RESPONSES,
     Answer,
     echo_key,
     error,
+    frames,
     html,
     interrupted,
     plain_json,
@@ -107,6 +110,20 @@ def test_a_connection_dropped_in_a_stream(vendor: Vendor) -> None:
     fault = vendor.fault(stream(dropped_before=3))
     assert (fault.kind, fault.attempts) == ("transport", 1)
     assert "RemoteProtocolError" in fault.detail
+
+
+def test_what_follows_the_last_event_harms_nothing(anthropic: Vendor, openai: Vendor) -> None:
+    for vendor in (anthropic, openai):
+        whole = b"".join(frames(MESSAGES if vendor.name == "anthropic" else RESPONSES, {"model": "m"}, Answer()))
+        for rest in (b"event: error\ndata: not json\n\n", IN_STREAM[vendor.name]):
+            assert vendor.call(interrupted(whole + rest, after=0)).text == '{"q1": 42}'
+
+
+def test_one_connection_serves_a_vendor_s_calls(anthropic: Vendor, openai: Vendor) -> None:
+    for vendor in (anthropic, openai):  # for Chat Completions the SDK itself hangs up at the closing line
+        for _ in range(3):
+            vendor.call()
+    assert len({seen.port for seen in openai.server.journal}) == 2
 
 
 def test_tokens_told_before_a_stream_broke_are_kept(anthropic: Vendor) -> None:

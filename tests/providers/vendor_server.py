@@ -45,6 +45,8 @@ class Seen:
     path: str
     headers: dict[str, str]
     body: dict[str, Any]
+    port: int
+    """The client's: which connection it was."""
 
 
 Play = Callable[["_Handler", dict[str, Any]], None]
@@ -79,8 +81,7 @@ def serving() -> Iterator[VendorServer]:
     class Handler(_Handler):
         server_state = told
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     told.address = f"http://127.0.0.1:{server.server_address[1]}"
@@ -89,6 +90,13 @@ def serving() -> Iterator[VendorServer]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hangs up is part of the game."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -101,7 +109,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         state = self.server_state
-        state.journal.append(Seen(self.path, {k.lower(): v for k, v in self.headers.items()}, body))
+        state.journal.append(
+            Seen(self.path, {k.lower(): v for k, v in self.headers.items()}, body, self.client_address[1])
+        )
         with suppress(BrokenPipeError, ConnectionResetError):
             if self.path == COUNT:
                 count = state.count
