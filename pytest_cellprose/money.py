@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 
@@ -44,10 +43,10 @@ def _cost(cost: Estimate) -> str:
 
 
 def _by_encoding(session: RunSession, cells: Iterable[CellId]) -> list[str]:
-    grouped: dict[str, list[CellId]] = defaultdict(list)
+    grouped: dict[str, list[CellId]] = {name: [] for name in session.spec.manifest.matrix.encodings}
     for cell in cells:
         grouped[cell.encoding].append(cell)
-    costs = {name: estimate(session, of) for name, of in grouped.items()}
+    costs = {name: estimate(session, of) for name, of in grouped.items() if of}
     shares = [
         f"{name} {dollars(cost.expected)} ({dollars(cost.worst)})".replace(" ", "\N{NO-BREAK SPACE}")
         for name, cost in costs.items()

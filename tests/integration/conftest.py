@@ -10,6 +10,8 @@ from typing import Any
 
 # pytester forgets the modules that a run in this process imported, and compiled ones cannot be imported twice:
 # what a run needs is here before it.
+import genai_prices  # noqa: F401
+import hypothesis  # noqa: F401
 import markitdown  # noqa: F401
 import pytest
 import scipy.special  # noqa: F401
