@@ -6,14 +6,14 @@ import argparse
 import os
 import sys
 
-from pytest_cellprose.commands import encode, pack, report, score, sets
+from pytest_cellprose.commands import doctor, encode, pack, report, score, sets
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; returns its exit code."""
     parser = argparse.ArgumentParser(prog="python -m pytest_cellprose", description="What is not a test run.")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (encode, score, report, sets, pack):
+    for command in (encode, score, report, sets, pack, doctor):
         command.add_to(commands)
     options = parser.parse_args(arguments)
     try:
