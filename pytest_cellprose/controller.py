@@ -204,6 +204,14 @@ def header_lines(run: Run) -> list[str]:
     return said + cap_lines(run.session, run.position, run.in_flight)
 
 
+def withheld(excinfo: pytest.ExceptionInfo[BaseException]) -> str:
+    """The traceback of a held-out cell's test: where and what, but no value and no message, for either may quote
+    the workbook or a truth."""
+    places = [f"{entry.path}:{entry.lineno + 1}: in {entry.name}" for entry in excinfo.traceback]
+    said = f"{excinfo.typename}: what it says is withheld, the workbook is held out"
+    return "\n".join([*places, said])
+
+
 def outcome_property(record: Record) -> tuple[str, str]:
     """A record's outcome as a user property: plain JSON, so that it crosses to xdist's controller and into JUnit."""
     return PROPERTY, json.dumps(

@@ -175,7 +175,7 @@ def pytest_runtest_makereport(
     if item.config.stash[RUN] is None:
         return (yield)
     from pytest_cellprose.cell import Cell, CellFault
-    from pytest_cellprose.controller import outcome_property
+    from pytest_cellprose.controller import outcome_property, withheld
 
     taken = getattr(item, "funcargs", {}).get("cell")
     record = taken.record if isinstance(taken, Cell) else None
@@ -189,6 +189,8 @@ def pytest_runtest_makereport(
     report = yield
     if call.excinfo is not None and isinstance(call.excinfo.value, CellFault):
         report.longrepr = str(call.excinfo.value)
+    elif call.excinfo is not None and report.failed and isinstance(taken, Cell) and taken.set == "heldout":
+        report.longrepr = withheld(call.excinfo)
     return report
 
 

@@ -19,6 +19,11 @@ LIMIT_SECONDS = 60.0
 class EncodingFault(Exception):
     """An encoding that gave no text; the message names it and says why, in one line."""
 
+    def __init__(self, told: str, quoted: str = "") -> None:
+        super().__init__(f"{told}: {quoted}" if quoted else told)
+        self.told = told
+        """The message without what the encoding's own exception says, which may quote the workbook."""
+
 
 def encode_text(encoding: Encoding, workbook: Workbook, limit: float | None = LIMIT_SECONDS) -> str:
     """The workbook's text, in a child process that is killed after `limit` seconds (None: here, no limit).
@@ -56,20 +61,20 @@ def _send_outcome(sender: Connection, encoding: Encoding, workbook: Workbook) ->
     sender.close()
 
 
-def _outcome(encoding: Encoding, workbook: Workbook) -> tuple[bool, str]:
-    """``(True, text)`` or ``(False, what went wrong)``; an author's code may raise anything."""
+def _outcome(encoding: Encoding, workbook: Workbook) -> tuple[str | None, str]:
+    """``(None, text)`` or ``(what went wrong, the exception's own words)``; an author's code may raise anything."""
     try:
         text: object = encoding.encode(workbook)
     except Exception as error:
         reason = " ".join(str(error).split()) or "no message"
-        return False, f"raised {type(error).__name__}: {reason}"
+        return f"raised {type(error).__name__}", reason
     if not isinstance(text, str):
-        return False, f"returned {type(text).__name__}, not text"
-    return True, text
+        return f"returned {type(text).__name__}, not text", ""
+    return None, text
 
 
-def _unwrapped(encoding: Encoding, outcome: tuple[bool, str]) -> str:
-    succeeded, text = outcome
-    if not succeeded:
-        raise EncodingFault(f"encoding {encoding.name!r} {text}")
+def _unwrapped(encoding: Encoding, outcome: tuple[str | None, str]) -> str:
+    wrong, text = outcome
+    if wrong is not None:
+        raise EncodingFault(f"encoding {encoding.name!r} {wrong}", text)
     return text

@@ -139,7 +139,8 @@ class RunSession:
         try:
             ask = self._ask(cell, self._text(cell.workbook, cell.encoding))
         except EncodingFault as fault:
-            return self._stored(not_encoded(self._ask(cell, None), str(fault), run=manifest.run, git=manifest.git))
+            reason = fault.told if self.set_of[cell.workbook] == "heldout" else str(fault)
+            return self._stored(not_encoded(self._ask(cell, None), reason, run=manifest.run, git=manifest.git))
         return self._paid(ask) if ask.model.live else self._called(ask)
 
     def _paid(self, ask: Ask) -> Record:
