@@ -131,7 +131,10 @@ class _Seen:
     def _end(self, kind: str, response: Any) -> None:
         self._model = response.model or self._model
         self._usage = None if response.usage is None else response.usage.to_dict()
-        if kind == "response.failed":
+        # the response's own status counts: a server may name the event "completed" and say "incomplete" inside
+        named = kind.removeprefix("response.")
+        status = named if response.status in (None, "completed") else response.status
+        if status == "failed":
             error = response.error
             raise StreamError(filter(None, ["failed", getattr(error, "code", None)]), getattr(error, "message", ""))
         output = response.output or []
@@ -145,7 +148,7 @@ class _Seen:
                 ToolCall(item.call_id, item.name, item.arguments) for item in output if item.type == "function_call"
             ]
             self._said = [item.to_dict() for item in output]
-        self.status = kind.removeprefix("response.")
+        self.status = status
 
     def reply(self) -> Reply:
         return Reply(

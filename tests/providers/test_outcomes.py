@@ -44,6 +44,12 @@ def test_truncated_keeps_text_and_tokens(vendor: Vendor) -> None:
     assert failure.attempts == 1
 
 
+def test_a_response_s_own_status_counts_and_not_the_name_of_its_event(openai: Vendor) -> None:
+    incomplete = b"".join(frames(RESPONSES, {"model": "m"}, Answer(stop="incomplete/max_output_tokens")))
+    misnamed = incomplete.replace(b"response.incomplete", b"response.completed")
+    assert openai.failure(interrupted(misnamed, after=0)).kind == "truncated"
+
+
 def test_refused_by_the_way_it_stopped(vendor: Vendor) -> None:
     failure = vendor.failure(Answer(stop=REFUSED[vendor.name]))
     assert failure.kind == "refused"
