@@ -17,9 +17,10 @@ import pytest
 
 from pytest_cellprose.builtin import registered
 from pytest_cellprose.cell import Cell
+from pytest_cellprose.draft import PlanError, Problem
 from pytest_cellprose.money import approval_problem, cap_lines, cost_lines, refused_line, skipped_line, workers
 from pytest_cellprose.options import cells_folders, read_settings
-from pytest_cellprose.plan import CommandLine, Plan, PlanError, Problem, build_plan
+from pytest_cellprose.plan import CommandLine, Plan, build_plan
 from pytest_cellprose.record import CellId, Record, utc_now
 from pytest_cellprose.run.budget import PendingCall
 from pytest_cellprose.run.cache import TextCache

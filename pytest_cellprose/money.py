@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 
+from pytest_cellprose.draft import Problem
 from pytest_cellprose.models.pricing import NANOUSD, dollars
-from pytest_cellprose.plan import Problem
 from pytest_cellprose.record import CellId
 from pytest_cellprose.run.estimate import Estimate, estimate, method
 from pytest_cellprose.run.session import RunSession

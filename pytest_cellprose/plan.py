@@ -6,12 +6,13 @@ encodings. It is built once, before anything is collected; what it refuses, it r
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pytest_cellprose.choice import choose, seed_of
+from pytest_cellprose.draft import Draft, PlanError, Problem, counted, relative, some
 from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.models.agreement import Agreement, price_agreement
 from pytest_cellprose.models.registry import (
@@ -24,52 +25,24 @@ from pytest_cellprose.models.registry import (
 )
 from pytest_cellprose.options import DEFAULT_CHALLENGER, Settings
 from pytest_cellprose.providers.base import Provider
-from pytest_cellprose.questions.schema import check_against, unquoted
 from pytest_cellprose.record import Git, utc_now
 from pytest_cellprose.run.budget import nanousd
 from pytest_cellprose.run.cache import TextCache
 from pytest_cellprose.run.identity import git_state, new_run_id, versions
 from pytest_cellprose.run.manifest import Manifest, Matrix, Mode, ModelEntry, PlannedOut, WorkbookEntry
 from pytest_cellprose.run.outputs import recorded_outputs
-from pytest_cellprose.run.session import RunSpec, WorkbookSource, workbook_extents
-from pytest_cellprose.run.store import StoreError
+from pytest_cellprose.run.session import RunSpec, WorkbookSource
 from pytest_cellprose.scope import PRIMARY, REPEATS, judge_scope, price_dates
 from pytest_cellprose.selection import named_in_keyword, workbooks_in_node_ids
-from pytest_cellprose.sets.certify import Reason
-from pytest_cellprose.sets.check import uncertified
-from pytest_cellprose.sets.discover import Discovery, Found, discover
-from pytest_cellprose.sets.draw import LookedAt, drawn, looked_at
-from pytest_cellprose.sets.split import SEED, always_held_out
-from pytest_cellprose.workbook.model import WorkbookError
+from pytest_cellprose.sets.discover import Discovery, discover
+from pytest_cellprose.sets.split import always_held_out
 
-CHECK = "python -m pytest_cellprose sets check"
 ONE_SHOT = ("cellprose_lean_gfm", "markitdown", "csv", "markdown", "toon", "none")
 """What a development plan has; in the order of tables."""
 FINAL = ("cellprose_lean_gfm", *PRIMARY, "csv", "markdown", "toon", "agent_cellprose", "none")
 """What the protocol's run has (its section 1)."""
 GENERATED = "generated:"
 """How the source of a workbook begins that `sets build` made, and nobody in real life."""
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Why a plan is refused."""
-
-    text: str
-    remedy: tuple[str, ...] = ()
-    """Arguments that would make the command line acceptable; none if it takes more than an option."""
-
-
-class PlanError(ValueError):
-    """A plan that is refused, with every reason and, where options would do, the accepted command line."""
-
-    def __init__(self, problems: Sequence[Problem], invocation: Sequence[str]) -> None:
-        self.problems = tuple(problems)
-        lines = ["cellprose:", *(f"  {problem.text}" for problem in problems)]
-        remedies = list(dict.fromkeys(flag for problem in problems for flag in problem.remedy))
-        if remedies and all(problem.remedy for problem in problems):
-            lines.append(f"  accepted: {shlex.join(['pytest', *invocation, *remedies])}")
-        super().__init__("\n".join(lines))
 
 
 @dataclass(frozen=True)
@@ -110,27 +83,9 @@ class Plan:
         return self.spec.manifest.matrix
 
 
-@dataclass
-class _Draft:
-    problems: list[Problem] = field(default_factory=list)
-    gate: list[Problem] = field(default_factory=list)
-    """Problems of key, tree or money, which ``--collect-only`` shows instead of refusing."""
-    notes: list[str] = field(default_factory=list)
-    deviations: list[str] = field(default_factory=list)
-    """Departures that a publication must name."""
-    unpublishable: list[str] = field(default_factory=list)
-    """Departures that rule a publication out."""
-    before: LookedAt = field(default_factory=LookedAt)
-    """What the excluded runs looked at, and which held-out workbooks are so left out."""
-    excluded: list[str] = field(default_factory=list)
-
-    def refuse(self, text: str, *remedy: str) -> None:
-        self.problems.append(Problem(text, remedy))
-
-
 def build_plan(settings: Settings, line: CommandLine, registered: Registered, root: Path, cache: TextCache) -> Plan:
     """Raises `PlanError` with everything that is wrong with the settings, the folders and the selection."""
-    draft = _Draft()
+    draft = Draft()
     discovery = discover(settings.cells, split_by_digest=settings.split_by_digest)
     draft.problems += [Problem(text) for text in discovery.problems]
     _refuse_heldout(settings, line, discovery, registered, draft)
@@ -140,8 +95,7 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
     mode: Mode = "final" if settings.final else "live" if settings.live else "development"
     encodings = _encodings(settings, registered, draft)
     models = _models(settings, registered, draft)
-    workbooks = _workbooks(settings, discovery, cache, draft)
-    uncertified = _uncertified(settings, workbooks, discovery, cache, draft)
+    choice = choose(settings, discovery, cache, draft)
     planned_out = _planned_out(models, encodings)
     if settings.models is not None and settings.encodings is not None:
         draft.problems += [Problem(f"{out.model} with {out.encoding}: {out.reason}") for out in planned_out]
@@ -164,11 +118,11 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
                 set=found.set,
                 workbook_sha256=found.workbook_sha256,
                 questions_sha256=found.questions_sha256,
-                questions=len(found.questions.without(uncertified[found.name]).questions),
-                uncertified={name: list(reasons) for name, reasons in uncertified[found.name].items()},
+                questions=len(found.questions.without(choice.uncertified[found.name]).questions),
+                uncertified={name: list(reasons) for name, reasons in choice.uncertified[found.name].items()},
                 synthetic=(found.questions.source or "").startswith(GENERATED) or None,
             )
-            for found in workbooks
+            for found in choice.workbooks
         ],
         repeats=_repeats(settings),
         none_once=settings.none_once,
@@ -196,9 +150,9 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         publishable=not draft.unpublishable,
         settings={
             "subset": settings.subset,
-            "seed": _seed(settings, discovery) if settings.subset is not None else None,
-            "excluded_runs": list(draft.before.runs),
-            "excluded_workbooks": draft.excluded,
+            "seed": seed_of(settings, discovery) if settings.subset is not None else None,
+            "excluded_runs": list(choice.before.runs),
+            "excluded_workbooks": list(choice.excluded),
             "split_by_digest": settings.split_by_digest,
             "approved_usd": None if settings.approve_usd is None else str(settings.approve_usd),
             "vendor_cap_usd": {vendor: str(cap) for vendor, cap in settings.vendor_caps.items()},
@@ -206,14 +160,14 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
             "price_check": None if agreement is None else agreement.model_dump(mode="json"),
             "output_estimate": outputs.method(),
         },
-        split_sha256={_relative(path, root): digest for path, digest in discovery.splits.items()},
+        split_sha256={relative(path, root): digest for path, digest in discovery.splits.items()},
         not_here=sorted(discovery.not_here),
     )
     spec = RunSpec(
         manifest=manifest,
         sources={
             found.name: WorkbookSource(questions=found.question_path, workbook=found.workbook_path)
-            for found in workbooks
+            for found in choice.workbooks
         },
         models={model.alias: model for model in models},
         out=settings.out,
@@ -225,7 +179,7 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
 
 
 def _refuse_heldout(
-    settings: Settings, line: CommandLine, discovery: Discovery, registered: Registered, draft: _Draft
+    settings: Settings, line: CommandLine, discovery: Discovery, registered: Registered, draft: Draft
 ) -> None:
     """A held-out workbook that is named, in whatever way, is refused before anything is planned or priced."""
     if settings.final:
@@ -244,7 +198,7 @@ def _refuse_heldout(
         draft.refuse(f"workbook {name!r} is held out: only a final run may use it", "--cellprose-final")
 
 
-def _encodings(settings: Settings, registered: Registered, draft: _Draft) -> list[Encoding]:
+def _encodings(settings: Settings, registered: Registered, draft: Draft) -> list[Encoding]:
     known = registered.encodings
     third_party = [name for name in known if name not in _OWN]
     default = [name for name in (FINAL if settings.final else ONE_SHOT) if name in known]
@@ -264,7 +218,7 @@ def _encodings(settings: Settings, registered: Registered, draft: _Draft) -> lis
 _OWN = frozenset({*ONE_SHOT, *FINAL, "cellprose_values", "address_list"})
 
 
-def _models(settings: Settings, registered: Registered, draft: _Draft) -> list[ModelSpec]:
+def _models(settings: Settings, registered: Registered, draft: Draft) -> list[ModelSpec]:
     registry = registered.models
     where = "--cellprose-models"
     if settings.models is not None:
@@ -300,97 +254,13 @@ def _models(settings: Settings, registered: Registered, draft: _Draft) -> list[M
     return models
 
 
-def _workbooks(settings: Settings, discovery: Discovery, cache: TextCache, draft: _Draft) -> list[Found]:
-    eligible = [found for found in discovery.found if settings.final or found.set == "development"]
-    if settings.final:
-        eligible = _drawn(settings, discovery, eligible, draft)
-    if settings.workbooks is not None:
-        by_name = {found.name: found for found in eligible}
-        for name in settings.workbooks:
-            if name in discovery.not_here:
-                draft.refuse(
-                    f"--cellprose-workbooks: {name!r} has questions, but its workbook is in no cells folder: "
-                    "name its folder with --cellprose-cells DIR"
-                )
-            elif name not in by_name:
-                draft.refuse(
-                    f"--cellprose-workbooks: unknown workbook {name!r}: known are {', '.join(by_name) or 'none'}"
-                )
-        eligible = [by_name[name] for name in by_name if name in settings.workbooks]
-        if settings.final:
-            draft.unpublishable.append("--cellprose-workbooks: a choice of workbooks by name")
-    for found in eligible:
-        try:
-            extents = workbook_extents(found.workbook_path, found.workbook_sha256, cache)
-        except WorkbookError as error:
-            draft.refuse(f"{found.question_path}: workbook: {error}")
-            continue
-        quoted = check_against(found.questions, extents)
-        problems = quoted if found.set == "development" else map(unquoted, quoted)
-        draft.problems += [Problem(f"{found.question_path}: {text}") for text in problems]
-        if found.changed is not None:
-            draft.notes.append(found.changed)
-            draft.deviations.append(found.changed)
-    return eligible
-
-
-def _uncertified(
-    settings: Settings, workbooks: Sequence[Found], discovery: Discovery, cache: TextCache, draft: _Draft
-) -> dict[str, dict[str, list[Reason]]]:
-    """Which questions are not certified, and are left out. A question file with none left is refused."""
-    if draft.problems:  # it will be refused, and evidence cannot be read from files that are wrong
-        return {}
-    result = uncertified(workbooks, discovery.found, cache)
-    left = {found.name: len(found.questions.without(result[found.name]).questions) for found in workbooks}
-    why = f"`{CHECK} {shlex.join(_relative(folder, Path.cwd()) for folder in settings.cells)}` says why"
-    left_out = [f"{name} {question}: {', '.join(said)}" for name, of in result.items() for question, said in of.items()]
-    if left_out:
-        draft.notes.append(
-            f"{_counted(len(left_out), 'question')} of {sum(left.values()) + len(left_out):,} not certified and left "
-            f"out ({_some(left_out, most=2)}): {why}"
-        )
-    for found in workbooks:
-        if not left[found.name]:
-            reasons = sorted({reason for said in result[found.name].values() for reason in said})
-            draft.refuse(f"{found.question_path}: no question is certified ({', '.join(reasons)}): {why}")
-    return result
-
-
-def _drawn(settings: Settings, discovery: Discovery, eligible: list[Found], draft: _Draft) -> list[Found]:
-    """Held-out workbooks of a final run: all that are known, or a seeded draw, without those looked at before."""
-    absent = {name for name, side in discovery.not_here.items() if side == "heldout"} | discovery.known_heldout
-    heldout = dict.fromkeys(absent, "")
-    heldout.update((found.name, found.workbook_sha256) for found in eligible if found.set == "heldout")
-    try:
-        draft.before = looked_at(settings.out, settings.exclude)
-    except StoreError as error:
-        draft.refuse(f"--cellprose-exclude: {error}")
-    draft.excluded = sorted(name for name, sha256 in heldout.items() if (name, sha256) in draft.before)
-    names = drawn(heldout, settings.subset, _seed(settings, discovery), draft.excluded)
-    cuts = [] if settings.subset is None else [f"seed {_seed(settings, discovery)}"]
-    if settings.exclude:
-        cuts.append(f"{len(draft.excluded)} left out that were looked at by {', '.join(draft.before.runs)}")
-        draft.notes.append(f"held-out workbooks: {cuts[-1]}")
-        if draft.excluded and not names:
-            draft.refuse("--cellprose-exclude: every held-out workbook was looked at by those runs: none is left")
-    if cuts:
-        draft.deviations.append(f"scope cut: {len(names)} of {len(heldout)} held-out workbooks, {', '.join(cuts)}")
-    missing = sorted(names - {found.name for found in eligible})
-    if missing:
-        draft.refuse(
-            f"{_counted(len(missing), 'held-out workbook')} not here ({_some(missing)}): build the sets, name "
-            "their folders with --cellprose-cells DIR, or draw fewer with --cellprose-subset N"
-        )
-    return [found for found in eligible if found.set == "development" or found.name in names]
-
-
 def _judge_final(
     settings: Settings,
     encodings: Sequence[Encoding],
     models: Sequence[ModelSpec],
     registered: Registered,
     git: Git,
-    draft: _Draft,
+    draft: Draft,
 ) -> None:
     """The protocol's conditions for a run that may be published."""
     if git.dirty is None:
@@ -417,7 +287,7 @@ def _judge_final(
         draft.notes.append("not publishable: " + "; ".join(draft.unpublishable))
 
 
-def _price_agreement(models: Sequence[ModelSpec], draft: _Draft) -> Agreement:
+def _price_agreement(models: Sequence[ModelSpec], draft: Draft) -> Agreement:
     agreement = price_agreement(models)
     differ = [f"prices of {alias}: {agreement.table} differs: {how}" for alias, how in agreement.differ.items()]
     draft.deviations += differ
@@ -425,7 +295,7 @@ def _price_agreement(models: Sequence[ModelSpec], draft: _Draft) -> Agreement:
     return agreement
 
 
-def _check_caps(settings: Settings, registered: Registered, draft: _Draft) -> None:
+def _check_caps(settings: Settings, registered: Registered, draft: Draft) -> None:
     vendors = sorted({model.vendor for model in registered.models.values() if model.live})
     for vendor in settings.vendor_caps:
         if vendor not in vendors:
@@ -452,12 +322,6 @@ def _repeats(settings: Settings) -> int:
     return settings.reps if settings.reps is not None else REPEATS if settings.final else 1
 
 
-def _seed(settings: Settings, discovery: Discovery) -> int:
-    if settings.seed is not None:
-        return settings.seed
-    return SEED if discovery.seed is None else discovery.seed
-
-
 def _model_entry(model: ModelSpec) -> ModelEntry:
     return ModelEntry(
         alias=model.alias,
@@ -471,41 +335,29 @@ def _model_entry(model: ModelSpec) -> ModelEntry:
     )
 
 
-def _header(settings: Settings, matrix: Matrix, discovery: Discovery, draft: _Draft) -> Iterable[str]:
+def _header(settings: Settings, matrix: Matrix, discovery: Discovery, draft: Draft) -> Iterable[str]:
     cells = sum(1 for _ in matrix.cells())
     yield (
-        f"{_counted(len(matrix.models), 'model')} × {_counted(len(matrix.encodings), 'encoding')} × "
-        f"{_counted(len(matrix.workbooks), 'workbook')} × {_counted(matrix.repeats, 'repeat')} = "
-        f"{_counted(cells, 'cell')}"
+        f"{counted(len(matrix.models), 'model')} × {counted(len(matrix.encodings), 'encoding')} × "
+        f"{counted(len(matrix.workbooks), 'workbook')} × {counted(matrix.repeats, 'repeat')} = "
+        f"{counted(cells, 'cell')}"
     )
     if matrix.skipped_models:
         yield (
-            f"{_counted(len(matrix.skipped_models), 'live model')} planned and skipped "
+            f"{counted(len(matrix.skipped_models), 'live model')} planned and skipped "
             f"({', '.join(matrix.skipped_models)}): --cellprose-live runs them"
         )
     yield from (f"left out: {out.model} with {out.encoding}: {out.reason}" for out in matrix.planned_out)
     absent = sorted(name for name, side in discovery.not_here.items() if side == "development")
     if absent:
         yield (
-            f"{_counted(len(absent), 'workbook')} not here ({_some(absent)}): name their folder with "
+            f"{counted(len(absent), 'workbook')} not here ({some(absent)}): name their folder with "
             "--cellprose-cells DIR"
         )
     heldout_absent = sum(side == "heldout" for side in discovery.not_here.values())
     if heldout_absent:
-        yield f"{_counted(heldout_absent, 'held-out workbook')} not here: `python -m pytest_cellprose sets build`"
+        yield f"{counted(heldout_absent, 'held-out workbook')} not here: `python -m pytest_cellprose sets build`"
     if not settings.split_by_digest:
         for folder in discovery.unsplit:
             yield f"{folder} has no split.json: its workbooks are development"
     yield from draft.notes
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _some(names: Sequence[str], most: int = 4) -> str:
-    return ", ".join(names[:most]) + (f", and {len(names) - most} more" if len(names) > most else "")
-
-
-def _relative(path: Path, root: Path) -> str:
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
