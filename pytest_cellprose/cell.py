@@ -126,12 +126,12 @@ def measure(ask: Ask, provider: Provider, *, run: str, git: Git, final: bool) ->
     reached = True
     try:
         reply = provider.call(request)
-        attempts, outcome = reply.attempts, Outcome(status="scored")
+        attempts, limited, outcome = reply.attempts, reply.limited, Outcome(status="scored")
     except ModelFailure as failure:
-        reply, attempts = failure.reply, failure.attempts
+        reply, attempts, limited = failure.reply, failure.attempts, failure.limited
         outcome = Outcome(status="failure", kind=failure.kind, detail=storable(failure.detail))
     except PathFault as fault:
-        reply, attempts, reached = fault.reply, fault.attempts, False
+        reply, attempts, limited, reached = fault.reply, fault.attempts, fault.limited, False
         outcome = _path_outcome(fault.kind, storable(fault.detail), final=final)
     seconds = time.perf_counter() - clock
 
@@ -161,6 +161,7 @@ def measure(ask: Ask, provider: Provider, *, run: str, git: Git, final: bool) ->
             "cost_as_billed_nanousd": cost_as_billed_nanousd(ask.model.prices, usage),
             "seconds": round(seconds, 6),
             "attempts": attempts,
+            "limited": limited,
             "answers": answers,
             "scores": scores,
             "accuracy": accuracy,

@@ -144,6 +144,8 @@ class Record(Frozen):
     """UTC, ISO 8601."""
     seconds: float
     attempts: int = 1
+    limited: int = 0
+    """Of the attempts, those refused for too many requests (HTTP 429)."""
     outcome: Outcome
     answers: dict[str, Any] | None = None
     """The answer object found in the reply, keys as the model wrote them; None if there is none."""

@@ -95,6 +95,8 @@ class Reply:
     usage: Usage = field(default_factory=Usage)
     attempts: int = 1
     """How often the request was sent, retries included."""
+    limited: int = 0
+    """How many of these were refused for too many requests (HTTP 429)."""
     calls: Sequence[ToolCall] = ()
     """Tools that the model wants called before it goes on; only if the request offered tools."""
     said: Sequence[Any] = ()
@@ -107,7 +109,7 @@ class ModelFailure(Exception):
     `kind` is one of `pytest_cellprose.record.FAILURES`.
     """
 
-    def __init__(self, kind: str, detail: str, reply: Reply | None = None, attempts: int = 1) -> None:
+    def __init__(self, kind: str, detail: str, reply: Reply | None = None, attempts: int = 1, limited: int = 0) -> None:
         if kind not in FAILURES:
             raise ValueError(f"{kind!r} is no kind of failure: known are {', '.join(FAILURES)}")
         super().__init__(f"{kind}: {detail}")
@@ -116,18 +118,20 @@ class ModelFailure(Exception):
         self.reply = reply
         """What there was of a reply: partial text, the usage that was reported."""
         self.attempts = reply.attempts if reply is not None else attempts
+        self.limited = reply.limited if reply is not None else limited
 
 
 class PathFault(Exception):
     """The path to the model failed: no score. In final mode it counts as the failure ``api_error``."""
 
-    def __init__(self, kind: str, detail: str, reply: Reply | None = None, attempts: int = 1) -> None:
+    def __init__(self, kind: str, detail: str, reply: Reply | None = None, attempts: int = 1, limited: int = 0) -> None:
         super().__init__(f"{kind}: {detail}")
         self.kind = kind
         """``transport``, ``time_out``, ``authentication``, …"""
         self.detail = detail
         self.reply = reply
         self.attempts = reply.attempts if reply is not None else attempts
+        self.limited = reply.limited if reply is not None else limited
 
 
 class Provider(Protocol):

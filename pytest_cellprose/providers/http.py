@@ -62,6 +62,8 @@ class Call:
     deadline: float
     """Of `time.monotonic`."""
     attempts: int = 0
+    limited: int = 0
+    """Attempts that were answered with 429."""
     expired: bool = False
     """The wall clock ended it."""
     content_type: str = ""
@@ -109,6 +111,7 @@ def _after(response: httpx2.Response) -> None:
         return
     call.content_type = response.headers.get("content-type", "")
     if response.is_error:
+        call.limited += response.status_code == 429
         wait = retry_after(response.headers)
         too_long = wait is not None and wait > min(call.patience.retry_after, call.left)
         if too_long or (response.status_code == 429 and NO_QUOTA & error_words(_body(response))):

@@ -171,7 +171,7 @@ class Line:
 
     def done(self, call: Call, reply: Reply) -> Reply:
         """The finished reply, with the call's attempts and without the key."""
-        return self._clean(replace(reply, attempts=call.attempts))
+        return self._clean(replace(reply, attempts=call.attempts, limited=call.limited))
 
     def cut(self, call: Call) -> PathFault:
         """The stream ended without its last event."""
@@ -237,8 +237,8 @@ class Line:
         kind = type(ended)
         detail = self._scrub(" ".join(ended.detail.split()))[:_DETAIL]
         told = reply.text or reply.returned_model or reply.usage.raw is not None
-        kept = self._clean(replace(reply, attempts=call.attempts)) if told else None
-        return kind(ended.kind, detail, kept, call.attempts)
+        kept = self._clean(replace(reply, attempts=call.attempts, limited=call.limited)) if told else None
+        return kind(ended.kind, detail, kept, call.attempts, call.limited)
 
     def _clean(self, reply: Reply) -> Reply:
         if not self._key or self._key not in repr((reply.text, reply.returned_model, reply.usage.raw)):
