@@ -18,7 +18,7 @@ import pytest
 from pytest_cellprose.builtin import registered
 from pytest_cellprose.cell import Cell
 from pytest_cellprose.draft import PlanError, Problem
-from pytest_cellprose.money import approval_problem, cap_lines, cost_lines, refused_line, skipped_line, workers
+from pytest_cellprose.money import approval_problem, cap_lines, cost_lines, skipped_line, workers
 from pytest_cellprose.options import cells_folders, read_settings
 from pytest_cellprose.plan import CommandLine, Plan, build_plan
 from pytest_cellprose.record import CellId, Record, utc_now
@@ -273,9 +273,6 @@ def summary_lines(run: Run, width: int, *, colour: bool, unicode: bool) -> list[
         damaged = run.session.store.damaged_lines()
         if damaged:
             lines.append(f"{len(damaged)} lines of the store were cut short by a crash: {damaged[0]}")
-        refused = refused_line(Counter(fault.kind for fault in run.report.faults))
-        if refused is not None:
-            lines.append(refused)
     skipped = skipped_line(run.session, [cell for cell in run.selected if not run.runs(cell)])
     if skipped is not None:
         lines.append(skipped)

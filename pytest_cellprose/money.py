@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 
 from pytest_cellprose.draft import Problem
@@ -103,18 +103,6 @@ def skipped_line(session: RunSession, skipped: Collection[CellId]) -> str | None
         f"{len(skipped):,} live cells skipped: they would cost about {dollars(cost.expected)}, at worst "
         f"{dollars(cost.worst)}{unknown}; --cellprose-live runs them"
     )
-
-
-def refused_line(faults: Mapping[str, int]) -> str | None:
-    """What a spend cap or another bound kept from starting, by kind of fault; None if nothing."""
-    refused = {kind: faults[kind] for kind in ("spend_cap", "wall_clock") if kind in faults}
-    if not refused:
-        return None
-    said = " and ".join(f"{number:,} by {_BOUNDS[kind]}" for kind, number in refused.items())
-    return f"cells kept from starting: {said}: this run is incomplete and is not published"
-
-
-_BOUNDS = {"spend_cap": "a vendor's cap", "wall_clock": "the wall clock"}
 
 
 def workers(numprocesses: object, specs: Sequence[str]) -> int:

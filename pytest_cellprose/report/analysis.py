@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from statistics import fmean
@@ -23,6 +23,7 @@ from pytest_cellprose.report.model import (
     SetReport,
 )
 from pytest_cellprose.report.pairs import paired
+from pytest_cellprose.run.budget import kept_from_starting
 from pytest_cellprose.run.manifest import Manifest, ModelEntry, WorkbookEntry
 from pytest_cellprose.stats import WorkbookMean, compare
 
@@ -70,6 +71,9 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
         deviations.append(f"{len(not_run)} of {len(planned)} planned cells were not run")
     if faulted:
         deviations.append(f"{len(faulted)} of {len(planned)} planned cells faulted and have no score")
+    bounded = kept_from_starting(Counter(record.outcome.kind or "" for record in faulted.values()))
+    if bounded is not None:
+        deviations.append(bounded)
     set_of = {workbook.name: workbook.set for workbook in manifest.matrix.workbooks}
     return Report(
         run=manifest.run,

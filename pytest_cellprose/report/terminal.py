@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_cellprose.report import figures
 from pytest_cellprose.report.limitations import SET_LABELS
 from pytest_cellprose.report.model import ModelReport, Report, SetReport
+from pytest_cellprose.run.budget import kept_from_starting
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -138,6 +139,9 @@ def _closing(report: Report) -> list[str]:
         said = figures.kinds(dict(sorted(Counter(fault.kind for fault in report.faults).items())))
         first = report.faults[0].cell + (", …" if len(report.faults) > 1 else "")
         found.append(f"{figures.count(cells.faulted, 'cell')} faulted, without a score: {said} ({first})")
+    bounded = kept_from_starting(Counter(fault.kind for fault in report.faults))
+    if bounded is not None and report.mode != "final":  # there it is among the deviations
+        found.append(bounded)
     if report.not_run:
         first = ", ".join(report.not_run[:1]) + (", …" if len(report.not_run) > 1 else "")
         found.append(f"{figures.count(cells.not_run, 'planned cell')} not run: {first}")

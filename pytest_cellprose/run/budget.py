@@ -178,6 +178,17 @@ def wall_clock_refusal(call: PendingCall, bound: float | None) -> Refusal | None
     return Refusal(WALL_CLOCK, f"{call.run_seconds:,.0f} s after the run was planned, over the bound of {bound:,.0f} s")
 
 
+def kept_from_starting(faults: Mapping[str, int]) -> str | None:
+    """What bounds did to a run, by its faults (kind -> cells); None if nothing."""
+    said = [f"{faults[kind]:,} by {bound}" for kind, bound in _BOUNDS.items() if faults.get(kind)]
+    if not said:
+        return None
+    return f"cells kept from starting: {' and '.join(said)}: this run is incomplete and is not published"
+
+
+_BOUNDS = {SPEND_CAP: "a vendor's cap", WALL_CLOCK: "the wall clock"}
+
+
 def settled_cost(record: Record) -> int | None:
     """What a call's record says it cost, in nano-dollars; None if tokens may have been billed that nobody reported."""
     unsent = record.attempts == 0 or record.outcome.kind in _NEVER_BILLED

@@ -132,12 +132,13 @@ def test_a_cap_stops_calls_and_the_run_says_that_it_is_incomplete(house: Bench) 
     result.stdout.fnmatch_lines(
         [
             "*was not measured: spend_cap: house: $* spent, $0.00 reserved*over the cap of $0.0060*",
-            "incomplete, so there is no headline: *",
             "cells kept from starting: * by a vendor's cap: this run is incomplete and is not published",
+            "incomplete, so there is no headline: *",
         ]
     )
     verdicts = house.written("verdicts.json")
     assert (verdicts["complete"], verdicts["publishable"]) == (False, False)
+    assert any("by a vendor's cap" in deviation for deviation in verdicts["deviations"])
 
 
 def test_workers_share_one_ledger(house: Bench) -> None:
