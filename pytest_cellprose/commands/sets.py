@@ -36,6 +36,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="DIR",
         help=f"folders with workbooks and question files (default: {CELLS})",
     )
+    checking.add_argument(
+        "--split",
+        choices=("file", "digest"),
+        default="file",
+        help="as --cellprose-split: how folders without a split.json are divided (default: %(default)s)",
+    )
     checking.set_defaults(run=check_sets)
 
 
@@ -127,13 +133,16 @@ def check_sets(options: argparse.Namespace) -> int:
 
     from pytest_cellprose.sets.check import check
 
-    checked, problems = check(options.folders)
+    checked, problems = check(options.folders, split_by_digest=options.split == "digest")
     Console().print(_table(checked))
     lines = [*problems, *_objections(checked)]
     print("\n".join(lines), end="\n" if lines else "", file=sys.stderr)
     certified, total = sum(each.certified for each in checked), sum(len(each.certificates) for each in checked)
     absent = sum(not each.here for each in checked)
-    print(f"{certified:,} of {total:,} questions certified" + (f", {absent} workbooks not here" if absent else ""))
+    print(
+        f"{certified:,} of {total:,} questions certified"
+        + (f"; not here: {absent} of {len(checked)} workbooks" if absent else "")
+    )
     if not total:
         print("no question could be checked: name the folders of question files and workbooks", file=sys.stderr)
     return 0 if total and not problems and all(each.passes for each in checked) else 1

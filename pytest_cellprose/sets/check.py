@@ -37,9 +37,9 @@ class Checked(NamedTuple):
         return not self.problems and self.certified == len(self.certificates)
 
 
-def check(folders: Sequence[Path]) -> tuple[list[Checked], list[str]]:
+def check(folders: Sequence[Path], *, split_by_digest: bool = False) -> tuple[list[Checked], list[str]]:
     """The question files of `folders` by name, and problems of the folders themselves."""
-    discovery = discover(folders)
+    discovery = discover(folders, split_by_digest=split_by_digest)
     cases = [case for found in discovery.found for case in cases_of(found)]
     cases += [case for unusable in discovery.unusable for case in _cases(unusable)]
     by_file: dict[str, list[Certificate]] = {}

@@ -77,7 +77,7 @@ def load(folder: Path) -> Content:
     return content
 
 
-def check(capsys: pytest.CaptureFixture[str], *folders: Path) -> tuple[int, str, str]:
+def check(capsys: pytest.CaptureFixture[str], *folders: Path | str) -> tuple[int, str, str]:
     code = main(["sets", "check", *map(str, folders)])
     printed = capsys.readouterr()
     return code, printed.out, printed.err
@@ -236,7 +236,7 @@ def test_a_workbook_that_is_not_here_is_no_failure_but_nothing_to_check_is_one(
     save(pack, {**load(pack), "workbook": "elsewhere.xlsx"}, "absent")
     code, out, err = check(capsys, pack)
     assert (code, err) == (0, "")
-    assert "10 of 10 questions certified, 1 workbooks not here" in out
+    assert "10 of 10 questions certified; not here: 1 of 2 workbooks" in out
     (pack / "book.json").unlink()
     assert check(capsys, pack)[0] == 1
     empty = tmp_path / "empty"
@@ -276,6 +276,15 @@ def test_of_a_held_out_pack_nothing_is_printed_but_names_numbers_and_reasons(
         "Tea",
     ]
     assert [text for text in quoted if text in out + err] == []
+
+
+def test_what_a_digest_split_holds_out_is_not_quoted(pack: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    side = int(hashlib.sha256(b"book").hexdigest()[:8], 16) < 2**32 // 3  # second-seed.md 1d
+    assert not side, "the name must be on the held-out side"
+    change(1, answer=601)(pack)
+    code, out, err = check(capsys, pack, "--split=digest")
+    assert (code, err) == (1, "book, question number 1: not what the workbook says\n")
+    assert "held out" in out
 
 
 KINDS: list[Content] = [
