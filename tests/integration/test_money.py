@@ -132,7 +132,7 @@ def test_a_cap_stops_calls_and_the_run_says_that_it_is_incomplete(house: Bench) 
     result.stdout.fnmatch_lines(
         [
             "*was not measured: spend_cap: house: $* spent, $0.00 reserved*over the cap of $0.0060*",
-            "cells kept from starting: * by a vendor's cap: this run is incomplete and is not published",
+            "cells kept from starting: * by a vendor's cap: this run is incomplete and is not*",
             "incomplete, so there is no headline: *",
         ]
     )
