@@ -21,7 +21,7 @@ from pydantic import Field, ValidationError
 from pytest_cellprose.models.pricing import NANOUSD, dollars
 from pytest_cellprose.models.registry import ModelSpec
 from pytest_cellprose.record import CellId, Frozen, Record
-from pytest_cellprose.run.store import StoreError, replace_text
+from pytest_cellprose.run.store import StoreError
 
 SPEND_CAP = "spend_cap"
 WALL_CLOCK = "wall_clock"
@@ -136,7 +136,10 @@ class Ledger:
         return FileLock(self.path.with_name(f".{self.path.name}.lock"))
 
     def _write(self, state: LedgerState) -> None:
-        replace_text(self.path, state.model_dump_json(indent=1) + "\n")
+        """Whole or not at all. Not flushed to the disk: it has to survive a process, and a run no power cut."""
+        temporary = self.path.with_name(f".{self.path.name}.tmp")
+        temporary.write_text(state.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        temporary.replace(self.path)
 
 
 def _no_room(state: LedgerState, vendor: str, expected: int, cap: int) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import multiprocessing
 import random
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,10 @@ from hypothesis import strategies as st
 from pytest_cellprose.models.registry import ModelSpec
 from pytest_cellprose.record import CellId, Prices
 from pytest_cellprose.run.budget import (
+    Account,
     Admission,
     Ledger,
+    LedgerState,
     PendingCall,
     Refusal,
     nanousd,
@@ -160,6 +164,29 @@ def test_processes_that_spend_at_once_lose_nothing_and_keep_the_cap(ledger: Ledg
     assert account.spent <= cap + processes * 1_000
     assert account.spent > cap - 1_000 or account.calls == processes * calls
     assert json.loads(ledger.path.read_text())["vendors"]["anthropic"]["spent"] == account.spent
+
+
+def test_threads_that_spend_at_once_lose_nothing(ledger: Ledger) -> None:
+    def spend() -> None:
+        for _ in range(20):
+            ledger.settle(held(ledger.reserve(call(3), None)), 2)
+
+    threads = [threading.Thread(target=spend) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert ledger.state() == LedgerState(vendors={"anthropic": Account(spent=320, calls=160)})
+
+
+def test_a_call_costs_little_time_of_the_processor(ledger: Ledger) -> None:
+    def milliseconds(calls: int = 40) -> float:
+        started = time.process_time()
+        for _ in range(calls):
+            ledger.settle(held(ledger.reserve(call(3), 10**9)), 2)
+        return (time.process_time() - started) / calls * 1000
+
+    assert min(milliseconds() for _ in range(5)) < 2
 
 
 @settings(max_examples=30, deadline=None)
