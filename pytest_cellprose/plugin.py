@@ -83,7 +83,8 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     first, *rest = run.plan.notes
     from pytest_cellprose.controller import header_lines
 
-    return [f"cellprose: {mode} run of {first}", *(f"cellprose: {note}" for note in [*rest, *header_lines(run)])]
+    costs = [] if config.option.collectonly else header_lines(run)  # there they stand below the list of cells
+    return [f"cellprose: {mode} run of {first}", *(f"cellprose: {note}" for note in [*rest, *costs])]
 
 
 @pytest.fixture
