@@ -24,6 +24,7 @@ from pytest_cellprose.plan import CommandLine, Plan, build_plan
 from pytest_cellprose.record import CellId, Record, utc_now
 from pytest_cellprose.run.budget import PendingCall
 from pytest_cellprose.run.cache import TextCache
+from pytest_cellprose.run.pump import Pump
 from pytest_cellprose.run.session import RunSession, RunSpec
 from pytest_cellprose.selection import reaches_cell_test
 
@@ -51,6 +52,10 @@ class Run:
     """How many calls may run at once, in all processes."""
     shared: set[CellId] = field(default_factory=set)
     """Cells that more than one selected test takes."""
+    pump: Pump[CellId, Record] | None = None
+    """Keeps the calls of coming tests running; only where live cells run."""
+    untaken: list[str] = field(default_factory=list)
+    """Cells that were called ahead and whose tests never asked for them."""
     report: Report | None = None
     """Once the session is over."""
 
@@ -74,7 +79,31 @@ class Run:
     def cell(self, cell: CellId) -> Cell:
         return Cell(cell, self.session.set_of[cell.workbook], self._record)
 
+    def look_ahead(self, items: Iterable[pytest.Item]) -> None:
+        """Keep the calls of these tests' live cells running, in their order, while the tests report in order.
+
+        No call is started ahead for a test that carries a skip mark, or that shares its cell with another.
+        """
+        cells = [cell_of(item) for item in items if not any(map(item.get_closest_marker, ("skip", "skipif")))]
+        vendor = {alias: model.vendor for alias, model in self.spec.models.items() if model.live}
+        upcoming = [cell for cell in cells if cell and cell.model in vendor and cell not in self.shared]
+        if upcoming:
+            self.pump = Pump(
+                dict.fromkeys(upcoming),
+                lane_of=lambda cell: vendor[cell.model],
+                prepare=self.session.prepared,
+                ceilings={name: self.session.calls_at_a_time(name) for name in sorted(set(vendor.values()))},
+                limited=lambda record: record.limited > 0,
+            )
+
+    def finish_calls(self) -> None:
+        """Let the calls under way finish; they are paid for and recorded, whether a test asked for them or not."""
+        if self.pump is not None:
+            self.untaken += map(str, self.pump.drain())
+
     def _record(self, cell: CellId) -> Record:
+        if self.pump is not None and cell not in self.shared and self.spec.models[cell.model].live:
+            return self.pump.take(cell)
         return self.session.record(cell, shared=cell in self.shared)
 
 
@@ -110,7 +139,8 @@ def build_run(config: pytest.Config) -> Run:
     except PlanError as error:
         raise pytest.UsageError(str(error)) from None
     session = RunSession(plan.spec, offered.encodings, offered.providers, _admit(config))
-    in_flight = workers(getattr(config.option, "numprocesses", None), getattr(config.option, "tx", ()))
+    processes = workers(getattr(config.option, "numprocesses", None), getattr(config.option, "tx", ()))
+    in_flight = processes * max(plan.spec.in_flight.values())
     return Run(plan.spec, session, plan, settings, in_flight=in_flight)
 
 
@@ -273,6 +303,11 @@ def summary_lines(run: Run, width: int, *, colour: bool, unicode: bool) -> list[
         damaged = run.session.store.damaged_lines()
         if damaged:
             lines.append(f"{len(damaged)} lines of the store were cut short by a crash: {damaged[0]}")
+    if run.untaken:
+        lines.append(
+            f"{len(run.untaken)} calls were under way when the run ended: let finish, paid for and recorded "
+            f"({run.untaken[0]}{', …' if len(run.untaken) > 1 else ''})"
+        )
     skipped = skipped_line(run.session, [cell for cell in run.selected if not run.runs(cell)])
     if skipped is not None:
         lines.append(skipped)

@@ -15,6 +15,8 @@ DEFAULT_CELLS = "cells"
 DEFAULT_OUT = "results"
 DEFAULT_CHALLENGER = "cellprose_lean_gfm"
 
+DEFAULT_IN_FLIGHT = 8
+
 VALUED = (
     "--cellprose-cells",
     "--cellprose-models",
@@ -31,6 +33,7 @@ VALUED = (
     "--cellprose-approve-usd",
     "--cellprose-vendor-cap-usd",
     "--cellprose-wall-clock",
+    "--cellprose-inflight",
     "--cellprose-out",
 )
 """The options that take a value."""
@@ -68,6 +71,8 @@ class Settings:
     approve_usd: Decimal | None = None
     vendor_caps: Mapping[str, Decimal] = field(default_factory=dict)
     """Vendor -> dollars after which no call to it is started."""
+    in_flight: Mapping[str, int] = field(default_factory=lambda: {"": DEFAULT_IN_FLIGHT})
+    """Vendor -> live calls at a time in one process; under the empty name, for every other vendor."""
     wall_clock: float | None = None
     """Seconds after which no live call is started."""
 
@@ -244,6 +249,13 @@ def _add_gate_options(parser: pytest.Parser) -> None:
         "(default: ini cellprose_vendor_cap_usd, else no cap)",
     )
     group.addoption(
+        "--cellprose-inflight",
+        default=None,
+        metavar="N",
+        help="live calls that one process keeps running while tests report in order; vendor=N for one vendor, "
+        f"comma-separated (default: {DEFAULT_IN_FLIGHT} for each)",
+    )
+    group.addoption(
         "--cellprose-wall-clock",
         default=None,
         metavar="SECONDS",
@@ -314,6 +326,10 @@ def read_settings(config: pytest.Config) -> Settings:
             _amount,
             "an amount of dollars",
         ),
+        in_flight=checked(
+            "--cellprose-inflight", option("cellprose_inflight"), _in_flight, "a number of calls, or vendor=number"
+        )
+        or {"": DEFAULT_IN_FLIGHT},
         vendor_caps=checked(
             caps_flag,
             caps if caps is not None else config.getini("cellprose_vendor_cap_usd"),
@@ -372,6 +388,17 @@ def _amounts(text: str) -> dict[str, Decimal]:
     if not amounts:
         raise ValueError
     return amounts
+
+
+def _in_flight(text: str) -> dict[str, int]:
+    """``8``, or ``anthropic=8,openai=32``, or both: a number alone is for the vendors that are not named."""
+    numbers = {"": DEFAULT_IN_FLIGHT}
+    for part in _names(text):
+        vendor, equals, number = (piece.strip() for piece in part.rpartition("="))
+        if bool(equals) != bool(vendor):
+            raise ValueError
+        numbers[vendor] = _positive(number)
+    return numbers
 
 
 def _seconds(text: str) -> float:

@@ -173,6 +173,7 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         out=settings.out,
         cache=cache.folder,
         outputs=outputs,
+        in_flight=dict(settings.in_flight),
         caps={vendor: nanousd(cap) for vendor, cap in settings.vendor_caps.items()},
     )
     return Plan(spec, tuple(_header(settings, matrix, discovery, draft)), tuple(draft.gate))

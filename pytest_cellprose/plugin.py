@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 RUN = pytest.StashKey["Run | None"]()
 _WORKER_INPUT = "cellprose_run"
+_WORKER_STRIDE = "cellprose_stride"
+_WORKER_OUTPUT = "cellprose_untaken"
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
@@ -63,6 +65,15 @@ def pytest_configure_node(node: Any) -> None:
     run = node.config.stash[RUN]
     if run is not None:
         node.workerinput[_WORKER_INPUT] = run.spec.model_dump_json()
+        node.workerinput[_WORKER_STRIDE] = node.config.option.dist == "load"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """xdist: hear of the calls that a worker let finish."""
+    run = node.config.stash[RUN]
+    if run is not None:
+        run.untaken += getattr(node, "workeroutput", {}).get(_WORKER_OUTPUT, [])
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -169,6 +180,22 @@ def _require_environment(run: Run) -> None:
         pytest.exit(text, returncode=pytest.ExitCode.USAGE_ERROR)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Keep calls in flight where the tests run: in this process, or in each of xdist's workers."""
+    run = session.config.stash[RUN]
+    if run is None or session.config.option.collectonly:
+        return
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None:
+        run.look_ahead(session.items)
+    elif worker.get(_WORKER_STRIDE):
+        from pytest_cellprose.run.schedule import stride
+
+        number = int(worker["workerid"].removeprefix("gw"))
+        run.look_ahead(stride(session.items, number, worker["workercount"]))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
@@ -211,11 +238,15 @@ def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -
     return None
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(trylast=True)  # after xdist has waited for its workers
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write the reports from the store; in a final run a planned cell without a record is no success."""
     run = session.config.stash.get(RUN, None)
-    if run is None or run.plan is None or session.config.option.collectonly:
+    if run is None or session.config.option.collectonly:
+        return
+    run.finish_calls()
+    if run.plan is None:
+        session.config.workeroutput[_WORKER_OUTPUT] = run.untaken  # type: ignore[attr-defined]
         return
     from pytest_cellprose.controller import finish, missing_cells
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from threading import Lock
 
@@ -52,6 +52,8 @@ class RunSpec(Frozen):
     cache: Path | None
     outputs: Outputs = Outputs()
     """What calls are expected to answer; with it, every process reserves the same cost for a call."""
+    in_flight: dict[str, int] = Field(default_factory=lambda: {"": 1})
+    """Vendor -> calls at a time in one process; under the empty name, for every other vendor."""
     caps: dict[str, int] = Field(default_factory=dict)
     """Vendor -> nano-dollars that its calls may cost."""
 
@@ -129,24 +131,30 @@ class RunSession:
         and the others get its record.
         """
         if not shared:
-            return self._measured(cell)
+            return self.prepared(cell)()
         name = hashlib.sha256(str(cell).encode()).hexdigest()[:16]
         with self.store.lock(f"cell-{name}"):
-            return self.store.find(cell) or self._measured(cell)
+            return self.store.find(cell) or self.prepared(cell)()
 
-    def _measured(self, cell: CellId) -> Record:
+    def prepared(self, cell: CellId) -> Callable[[], Record]:
+        """All that a cell's call needs, made here; what is returned makes the call and may do so in any thread."""
         manifest = self.spec.manifest
         try:
             ask = self._ask(cell, self._text(cell.workbook, cell.encoding))
         except EncodingFault as fault:
             reason = fault.told if self.set_of[cell.workbook] == "heldout" else str(fault)
-            return self._stored(not_encoded(self._ask(cell, None), reason, run=manifest.run, git=manifest.git))
-        return self._paid(ask) if ask.model.live else self._called(ask)
+            record = not_encoded(self._ask(cell, None), reason, run=manifest.run, git=manifest.git)
+            return partial(self._stored, record)
+        price = self.price(cell) if ask.model.live else None
+        return partial(self._called, ask) if price is None else partial(self._paid, ask, price)
 
-    def _paid(self, ask: Ask) -> Record:
+    def calls_at_a_time(self, vendor: str) -> int:
+        """How many calls of a vendor this process may keep running."""
+        return self.spec.in_flight.get(vendor, self.spec.in_flight[""])
+
+    def _paid(self, ask: Ask, price: CallPrice) -> Record:
         """A live call, between the reservation of what it may cost and the settlement of what it did cost."""
-        manifest, price = self.spec.manifest, self.price(ask.cell)
-        assert price is not None  # there is a text
+        manifest = self.spec.manifest
         since_plan = (datetime.now(UTC) - self._planned).total_seconds()
         pending = PendingCall(manifest.run, ask.cell, ask.model, price.expected, price.worst, since_plan)
         held = self._admission.start(pending)
