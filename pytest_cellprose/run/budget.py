@@ -2,15 +2,17 @@
 
 The ledger is a small file in the run's folder. A call reserves its expected cost before it starts and settles
 what it cost when it is over; a process that dies leaves its reservation behind, since the money may be spent.
-A call starts only if spent + reserved + its own expected cost is within its vendor's cap (DESIGN section 6).
+A call starts only if spent + reserved + its own expected cost is within its vendor's cap (DESIGN section 6). Where only
+the reservations of calls that still run stand in its way it waits for them, since most settle for less.
 """
 
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 from typing import TypeAlias
@@ -22,6 +24,9 @@ from pytest_cellprose.models.pricing import NANOUSD, dollars
 from pytest_cellprose.models.registry import ModelSpec
 from pytest_cellprose.record import CellId, Frozen, Record
 from pytest_cellprose.run.store import StoreError
+
+LONGEST_CALL = 1900.0
+"""Seconds: the wall clock of a call, and a little. A reservation that is older belongs to a process that died."""
 
 SPEND_CAP = "spend_cap"
 WALL_CLOCK = "wall_clock"
@@ -75,6 +80,8 @@ class Reservation(Frozen):
     vendor: str
     cell: str
     expected: int
+    started: float
+    """Seconds since the epoch."""
 
 
 class LedgerState(Frozen):
@@ -83,6 +90,11 @@ class LedgerState(Frozen):
 
     def reserved(self, vendor: str) -> int:
         return sum(held.expected for held in self.open.values() if held.vendor == vendor)
+
+    def running(self, vendor: str, now: float) -> int:
+        """What is reserved by calls that can still end."""
+        held = (held for held in self.open.values() if held.vendor == vendor)
+        return sum(one.expected for one in held if now - one.started < LONGEST_CALL)
 
     def counted(self, vendor: str) -> int:
         """All that counts towards a vendor's cap."""
@@ -105,15 +117,20 @@ class Ledger:
         except (OSError, ValidationError) as error:
             raise StoreError(f"{self.path}: not a readable ledger of spending: {error}") from None
 
-    def reserve(self, call: PendingCall, cap: int | None) -> str | Refusal:
-        """The name of the call's reservation, or why the cap (nano-dollars) has no room for it."""
-        vendor, expected = call.model.vendor, call.expected_nanousd
+    def reserve(self, call: PendingCall, cap: int | None) -> str | Refusal | None:
+        """The name of the call's reservation, or why the cap (nano-dollars) has no room for it.
+
+        None: there is no room now, and there may be some when calls that run have ended.
+        """
+        vendor, expected, now = call.model.vendor, call.expected_nanousd, time.time()
         with self._lock():
             state = self.state()
             if cap is not None and state.counted(vendor) + expected > cap:
+                if state.counted(vendor) - state.running(vendor, now) + expected <= cap:
+                    return None
                 return Refusal(SPEND_CAP, _no_room(state, vendor, expected, cap))
             name = secrets.token_hex(8)
-            held = Reservation(vendor=vendor, cell=str(call.cell), expected=expected)
+            held = Reservation(vendor=vendor, cell=str(call.cell), expected=expected, started=now)
             self._write(state.model_copy(update={"open": {**state.open, name: held}}))
         return name
 
@@ -163,9 +180,23 @@ class Admission:
     """Vendor -> nano-dollars; a vendor that is not named has no cap."""
     ask: Ask = lambda call: None
     """The hook ``pytest_cellprose_admit``: None, or the first `Refusal` of a plugin."""
+    pause: float = 0.25
+    """Seconds between looks at the ledger while a call waits for room."""
 
     def start(self, call: PendingCall) -> str | Refusal:
-        """The name of a reservation, to be settled when the call is over, or why it may not start."""
+        """The name of a reservation, to be settled when the call is over, or why it may not start.
+
+        Waits while only calls that still run keep this one from starting.
+        """
+        asked = time.monotonic()
+        while True:
+            waited = time.monotonic() - asked
+            held = self._start(replace(call, run_seconds=call.run_seconds + waited))
+            if held is not None:
+                return held
+            time.sleep(self.pause)
+
+    def _start(self, call: PendingCall) -> str | Refusal | None:
         refusal = self.ask(call)
         if isinstance(refusal, Refusal):
             return refusal

@@ -46,7 +46,7 @@ def kinds(bench: Bench) -> list[str | None]:
     return [record["outcome"]["kind"] for record in bench.records()]
 
 
-def in_dollars(text: str, pattern: str) -> Decimal:
+def shown_in(text: str, pattern: str) -> Decimal:
     found = re.search(pattern, text)
     assert found is not None, text
     return Decimal(found[1])
@@ -71,9 +71,9 @@ def test_costs_are_shown_per_model_and_encoding_and_in_all_before_any_call(house
     text = result.stdout.str()
     expected = sum(expected_of(record, 100 + 5 * 250) for record in records)
     worst = sum(expected_of(record, 4000) for record in records)
-    shown = in_dollars(text, r"in all .*expected \$([\d.]+),")
+    shown = shown_in(text, r"in all .*expected \$([\d.]+),")
     assert shown == round(Decimal(expected) / 10**9, -shown.as_tuple().exponent)  # type: ignore[operator]
-    shown = in_dollars(text, r"in all .*worst case \$([\d.]+)")
+    shown = shown_in(text, r"in all .*worst case \$([\d.]+)")
     assert shown == round(Decimal(worst) / 10**9, -shown.as_tuple().exponent)  # type: ignore[operator]
 
 
@@ -92,20 +92,21 @@ def test_recorded_calls_replace_the_assumed_output(house: Bench) -> None:
     text = result.stdout.str()
     assert "output per question as in the recorded calls of 1 earlier run: house (8)" in " ".join(text.split())
     expected = sum(expected_of(record, 20) for record in records)
-    shown = in_dollars(text, r"in all .*expected \$([\d.]+),")
+    shown = shown_in(text, r"in all .*expected \$([\d.]+),")
     assert shown == round(Decimal(expected) / 10**9, -shown.as_tuple().exponent)  # type: ignore[operator]
 
 
 def test_the_header_names_caps_with_their_greatest_overshoot(house: Bench, workers: tuple[str, ...]) -> None:
     result = house.run(*LIVE, "--cellprose-vendor-cap-usd", "house=0.5", *workers)
     assert result.ret == 0
-    flying = 2 if workers else 1
     line = next(line for line in result.outlines if "cap for house" in line)
     assert line.startswith("cellprose: cap for house: $0.50, to be exceeded by $0.")
-    assert f"({flying} call{'s' if flying > 1 else ''} in flight" in line
+    in_flight = int(shown_in(line, r"\((\d+) calls? in flight"))
+    assert (2 if workers else 1) <= in_flight <= 4
     # a call can cost 4,000 tokens of output where 1,350 are expected
-    overshoot = in_dollars(line, r"exceeded by \$([\d.]+)")
-    assert overshoot == round(Decimal(flying * (4000 - 1350) * 2000) / 10**9, -overshoot.as_tuple().exponent)  # type: ignore[operator]
+    overshoot = shown_in(line, r"exceeded by \$([\d.]+)")
+    most = Decimal(in_flight * (4000 - 1350) * 2000) / 10**9
+    assert overshoot == round(most, -overshoot.as_tuple().exponent)  # type: ignore[operator]
     assert "stop short" not in result.stdout.str()
 
 
@@ -131,7 +132,7 @@ def test_a_cap_stops_calls_and_the_run_says_that_it_is_incomplete(house: Bench) 
     assert ledger(house)["open"] == {}
     result.stdout.fnmatch_lines(
         [
-            "*was not measured: spend_cap: house: $* spent, $0.00 reserved*over the cap of $0.0060*",
+            "*was not measured: spend_cap: house: $* spent, $* reserved*over the cap of $0.0060*",
             "cells kept from starting: * by a vendor's cap: this run is incomplete and is not*",
             "incomplete, so there is no headline: *",
         ]

@@ -7,6 +7,7 @@ import multiprocessing
 import random
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from pytest_cellprose.models.registry import ModelSpec
 from pytest_cellprose.record import CellId, Prices
 from pytest_cellprose.run.budget import (
+    LONGEST_CALL,
     Account,
     Admission,
     Ledger,
@@ -49,7 +51,7 @@ def ledger(tmp_path: Path) -> Ledger:
     return Ledger(tmp_path / "run" / "ledger.json")
 
 
-def held(result: str | Refusal) -> str:
+def held(result: str | Refusal | None) -> str:
     assert isinstance(result, str)
     return result
 
@@ -57,7 +59,8 @@ def held(result: str | Refusal) -> str:
 def test_a_call_starts_only_if_spent_reserved_and_expected_are_within_the_cap(ledger: Ledger) -> None:
     first = held(ledger.reserve(call(40), 100))
     second = held(ledger.reserve(call(40), 100))
-    refused = ledger.reserve(call(21), 100)
+    assert ledger.reserve(call(21), 100) is None  # not now: one of the two may cost less than expected
+    refused = ledger.reserve(call(101), 100)
     assert isinstance(refused, Refusal)
     assert refused.kind == "spend_cap"
     held(ledger.reserve(call(20), 100))  # exactly the cap
@@ -65,13 +68,34 @@ def test_a_call_starts_only_if_spent_reserved_and_expected_are_within_the_cap(le
     held(ledger.reserve(call(30), 100))
     ledger.settle(second, 55)  # more than it reserved: admitted is admitted
     assert ledger.state().counted("anthropic") == 10 + 55 + 20 + 30
-    assert isinstance(ledger.reserve(call(1), 100), Refusal)
+    assert ledger.reserve(call(1), 100) is None
+    assert isinstance(ledger.reserve(call(36), 100), Refusal)
+
+
+def test_a_call_waits_for_those_that_run_and_starts_if_they_leave_room(ledger: Ledger) -> None:
+    running = held(ledger.reserve(call(60), 100))
+    seconds: list[float] = []
+    admission = Admission(ledger, {"anthropic": 100}, lambda pending: seconds.append(pending.run_seconds), pause=0.01)
+    with ThreadPoolExecutor() as threads:
+        waiting = threads.submit(admission.start, call(60))
+        time.sleep(0.1)
+        assert not waiting.done()
+        ledger.settle(running, 40)
+        assert isinstance(waiting.result(timeout=5), str)
+    assert seconds[0] < seconds[-1]  # a bound on time is asked again
+
+
+def test_nobody_waits_for_a_process_that_died(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger.reserve(call(60), 100)
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + LONGEST_CALL)
+    assert isinstance(Admission(ledger, {"anthropic": 100}).start(call(60)), Refusal)
 
 
 def test_a_refusal_names_what_was_spent_reserved_expected_and_the_cap(ledger: Ledger) -> None:
     ledger.settle(held(ledger.reserve(call(10**9), None)), 2 * 10**9)
     ledger.reserve(call(3 * 10**9), None)
-    refused = ledger.reserve(call(4 * 10**9), 5 * 10**9)
+    refused = ledger.reserve(call(4 * 10**9), 5 * 10**9)  # not even if nothing more is spent
     assert isinstance(refused, Refusal)
     for amount in ("$2.00 spent", "$3.00 reserved", "$4.00 expected", "cap of $5.00"):
         assert amount in refused.detail
@@ -143,7 +167,7 @@ def _spend(path: str, seed: int, calls: int, cap: int) -> None:
     ledger, draw = Ledger(Path(path)), random.Random(seed)
     for _ in range(calls):
         expected = draw.randrange(1, 1_000)
-        name = ledger.reserve(call(expected), cap)
+        name = Admission(ledger, {"anthropic": cap}, pause=0.01).start(call(expected))
         if isinstance(name, str):
             ledger.settle(name, draw.randrange(0, 2 * expected))
 
@@ -199,11 +223,14 @@ def test_what_is_admitted_was_within_the_cap(
 ) -> None:
     ledger = Ledger(tmp_path_factory.mktemp("ledger") / "ledger.json")
     counted = 0
+    running = 0
     for expected, cost, ends in steps:
         name = ledger.reserve(call(expected), cap)
+        assert isinstance(name, Refusal) == (counted - running + expected > cap)
         assert isinstance(name, str) == (counted + expected <= cap)
         if isinstance(name, str):
             if ends:
                 ledger.settle(name, cost)
             counted += cost if ends else expected
+            running += 0 if ends else expected
         assert ledger.state().counted("anthropic") == counted
