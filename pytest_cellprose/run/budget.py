@@ -9,10 +9,11 @@ the reservations of calls that still run stand in its way it waits for them, sin
 from __future__ import annotations
 
 import secrets
+import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 from typing import TypeAlias
@@ -107,6 +108,7 @@ class Ledger:
     """The file. Every change is one locked, whole replacement, so that any number of processes may use it."""
 
     path: Path
+    _mutex: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def state(self) -> LedgerState:
         """Raises `StoreError` for a file that is no ledger."""
@@ -148,9 +150,12 @@ class Ledger:
             )
             self._write(LedgerState(vendors={**state.vendors, held.vendor: account}, open=still_open))
 
-    def _lock(self) -> AbstractContextManager[object]:
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        return FileLock(self.path.with_name(f".{self.path.name}.lock"))
+        # threads queue at the mutex, so that only processes have to look again and again whether the file is free
+        with self._mutex, FileLock(self.path.with_name(f".{self.path.name}.lock")).acquire(poll_interval=0.005):
+            yield
 
     def _write(self, state: LedgerState) -> None:
         """Whole or not at all. Not flushed to the disk: it has to survive a process, and a run no power cut."""
