@@ -6,8 +6,9 @@ The way from a question file to a record is one straight line: ask -> request ->
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.models.pricing import cost_as_billed_nanousd, usage_cost_nanousd
@@ -15,7 +16,7 @@ from pytest_cellprose.models.registry import ModelSpec
 from pytest_cellprose.models.tokens import count, counter_name
 from pytest_cellprose.providers.base import CountsTokens, ModelFailure, PathFault, Provider, Reply, Request
 from pytest_cellprose.questions.ask import SYSTEM, prompt
-from pytest_cellprose.questions.schema import QuestionFile
+from pytest_cellprose.questions.schema import Question, QuestionFile
 from pytest_cellprose.questions.scoring import score_reply
 from pytest_cellprose.record import (
     UNSCORED_FAULTS,
@@ -137,14 +138,11 @@ def measure(ask: Ask, provider: Provider, *, run: str, git: Git, final: bool) ->
 
     questions = ask.questions.questions
     text = None if reply is None else storable(reply.text)
-    answers, scores, accuracy = None, None, None
+    marks: dict[str, Any] = {}
     if outcome.status == "scored":
-        scored = score_reply(questions, text or "")
-        answers, scores, accuracy = scored.answers, dict(scored.scores), scored.accuracy
-        if answers is None:
-            outcome = Outcome(status="failure", kind="no_answer", detail="the reply holds no answer object")
+        marks = _scored(questions, text or "")
     elif outcome.status == "failure":
-        scores, accuracy = {question.id: 0.0 for question in questions}, 0.0
+        marks = _no_marks(questions)
     usage = Usage() if reply is None else reply.usage
     return _unmeasured(ask, outcome, run=run, git=git, started=started).model_copy(
         update={
@@ -162,10 +160,8 @@ def measure(ask: Ask, provider: Provider, *, run: str, git: Git, final: bool) ->
             "seconds": round(seconds, 6),
             "attempts": attempts,
             "limited": limited,
-            "answers": answers,
-            "scores": scores,
-            "accuracy": accuracy,
             "reply": text,
+            **marks,
         }
     )
 
@@ -182,6 +178,43 @@ def _counted_tokens(provider: Provider, request: Request) -> CountedTokens | Non
     if isinstance(provider, CountsTokens):
         return provider.counted_tokens(request)
     return CountedTokens(counter=counter_name(), n=count_prompt(request))
+
+
+def taken_over(ask: Ask, before: Record, *, run: str, git: Git) -> Record:
+    """An earlier run's record of the same request as a record of this run, scored with today's questions."""
+    questions = ask.questions.questions
+    update: dict[str, Any] = {
+        "run": run,
+        "git": git,
+        "set": ask.set,
+        "kept_from": before.kept_from or before.run,
+        "replaces": None,
+        "kinds": {question.id: question.kind for question in questions},
+    }
+    if before.outcome.status == "scored" or before.outcome.kind == "no_answer":
+        update |= _scored(questions, before.reply or "")
+    else:
+        update |= _no_marks(questions)
+    return before.model_copy(update=update)
+
+
+def _scored(questions: Sequence[Question], text: str) -> dict[str, Any]:
+    """What a reply's text makes of a record."""
+    scored = score_reply(questions, text)
+    outcome = Outcome(status="scored")
+    if scored.answers is None:
+        outcome = Outcome(status="failure", kind="no_answer", detail="the reply holds no answer object")
+    return {
+        "outcome": outcome,
+        "answers": scored.answers,
+        "scores": dict(scored.scores),
+        "accuracy": scored.accuracy,
+    }
+
+
+def _no_marks(questions: Sequence[Question]) -> dict[str, Any]:
+    """A failure scores 0 on every question (protocol section 5.6)."""
+    return {"scores": {question.id: 0.0 for question in questions}, "accuracy": 0.0}
 
 
 def not_encoded(ask: Ask, reason: str, *, run: str, git: Git) -> Record:

@@ -252,6 +252,7 @@ def outcome_property(record: Record) -> tuple[str, str]:
             "status": record.outcome.status,
             "accuracy": record.accuracy,
             "cost_nanousd": record.cost_nanousd,
+            "kept_from": record.kept_from,
         }
     )
 
@@ -262,7 +263,7 @@ def test_status(properties: Iterable[tuple[str, object]]) -> tuple[str, str] | N
     if found is None or found["status"] == "fault":
         return None
     accuracy = found["accuracy"]
-    word = f"{found['outcome'].upper()} {accuracy:.2f}"
+    word = f"{'KEPT ' if found['kept_from'] else ''}{found['outcome'].upper()} {accuracy:.2f}"
     if found["status"] == "failure":
         return "x", word
     return ("." if accuracy >= 1 else str(int(accuracy * 10))), word

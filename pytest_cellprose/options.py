@@ -34,6 +34,7 @@ VALUED = (
     "--cellprose-vendor-cap-usd",
     "--cellprose-wall-clock",
     "--cellprose-inflight",
+    "--cellprose-resume",
     "--cellprose-out",
 )
 """The options that take a value."""
@@ -73,6 +74,8 @@ class Settings:
     """Vendor -> dollars after which no call to it is started."""
     in_flight: Mapping[str, int] = field(default_factory=lambda: {"": DEFAULT_IN_FLIGHT})
     """Vendor -> live calls at a time in one process; under the empty name, for every other vendor."""
+    resume: str | None = None
+    """The run to take cells over from."""
     wall_clock: float | None = None
     """Seconds after which no live call is started."""
 
@@ -256,6 +259,13 @@ def _add_gate_options(parser: pytest.Parser) -> None:
         f"comma-separated (default: {DEFAULT_IN_FLIGHT} for each)",
     )
     group.addoption(
+        "--cellprose-resume",
+        default=None,
+        metavar="RUN",
+        help="take over every cell of RUN (a run id, a run's folder or its manifest) that was asked exactly what it "
+        "would be asked now, and score it again; faults and other cells are run; not in a final run (default: none)",
+    )
+    group.addoption(
         "--cellprose-wall-clock",
         default=None,
         metavar="SECONDS",
@@ -337,6 +347,7 @@ def read_settings(config: pytest.Config) -> Settings:
             "a list of vendor=dollars",
         )
         or {},
+        resume=option("cellprose_resume"),
         wall_clock=checked("--cellprose-wall-clock", option("cellprose_wall_clock"), _seconds, "a number of seconds"),
     )
     if settings.subset is not None and not final:

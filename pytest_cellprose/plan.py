@@ -32,6 +32,7 @@ from pytest_cellprose.run.identity import git_state, new_run_id, versions
 from pytest_cellprose.run.manifest import Manifest, Matrix, Mode, ModelEntry, PlannedOut, WorkbookEntry
 from pytest_cellprose.run.outputs import recorded_outputs
 from pytest_cellprose.run.session import RunSpec, WorkbookSource
+from pytest_cellprose.run.store import Store, StoreError, open_run
 from pytest_cellprose.scope import PRIMARY, REPEATS, judge_scope, price_dates
 from pytest_cellprose.selection import named_in_keyword, workbooks_in_node_ids
 from pytest_cellprose.sets.discover import Discovery, discover
@@ -105,6 +106,7 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         _judge_final(settings, encodings, models, registered, git, draft)
     else:
         draft.unpublishable.append(f"{mode} mode: only a final run is publishable")
+    ancestor = _ancestor(settings, draft)
     _check_caps(settings, registered, draft)
     if draft.problems or (draft.gate and not line.collect_only):
         raise PlanError([*draft.problems, *draft.gate], line.invocation)
@@ -151,6 +153,7 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         settings={
             "subset": settings.subset,
             "seed": seed_of(settings, discovery) if settings.subset is not None else None,
+            "resumed_from": None if ancestor is None else ancestor.run,
             "excluded_runs": list(choice.before.runs),
             "excluded_workbooks": list(choice.excluded),
             "split_by_digest": settings.split_by_digest,
@@ -174,9 +177,28 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         cache=cache.folder,
         outputs=outputs,
         in_flight=dict(settings.in_flight),
+        ancestor=None if ancestor is None else ancestor.folder,
         caps={vendor: nanousd(cap) for vendor, cap in settings.vendor_caps.items()},
     )
     return Plan(spec, tuple(_header(settings, matrix, discovery, draft)), tuple(draft.gate))
+
+
+def _ancestor(settings: Settings, draft: Draft) -> Store | None:
+    """The run to take cells over from (DESIGN section 7)."""
+    if settings.resume is None:
+        return None
+    if settings.final:
+        draft.refuse("--cellprose-resume: a final run is one invocation (protocol section 5.2), nothing is taken over")
+        return None
+    try:
+        store = open_run(settings.out, settings.resume)
+        store.manifest()
+    except StoreError as error:
+        draft.refuse(f"--cellprose-resume: {error}")
+        return None
+    draft.unpublishable.append(f"exploratory: cells were taken over from run {store.run}")
+    draft.notes.append(f"resuming {store.run}: its cells are kept where they were asked the same")
+    return store
 
 
 def _refuse_heldout(

@@ -156,3 +156,7 @@ class Record(Frozen):
     accuracy: float | None = None
     """Mean of the scores; None for a fault."""
     reply: str | None = None
+    kept_from: str | None = None
+    """The run that made the call, if this run took it over; its scores are today's."""
+    replaces: str | None = None
+    """The run whose record of this cell was stale: it had been asked something else."""

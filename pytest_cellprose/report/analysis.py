@@ -91,7 +91,10 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
         deviations=deviations,
         limitations=limitations(manifest),
         cells=counts,
-        spent=sum(record.cost_nanousd or 0 for record in mine if not record.prices.nominal) / attempts.NANO,
+        kept=dict(sorted(Counter(record.kept_from for record in known.values() if record.kept_from).items())),
+        stale=sum(record.replaces is not None for record in known.values()),
+        spent=sum(record.cost_nanousd or 0 for record in mine if not (record.prices.nominal or record.kept_from))
+        / attempts.NANO,
         sets=_sets(manifest, planned, measured, faulted),
         models=[_facts(entry, manifest, known) for entry in manifest.models],
         encoding_versions=manifest.encoding_versions,

@@ -40,6 +40,8 @@ def _facts(report: Report) -> Iterator[str]:
             f"Repeats: {report.repeats}",
             f"Cells: {cells.planned:,} planned, {cells.measured:,} measured (of these {cells.failed:,} model "
             f"failures), {cells.faulted:,} faulted, {cells.skipped:,} skipped, {cells.not_run:,} not run",
+            *(f"Kept from run {run}: {figures.count(number, 'cell')}" for run, number in report.kept.items()),
+            *([f"Inputs changed: {figures.count(report.stale, 'cell')} called again"] if report.stale else []),
             f"Spent in all, at list price: {figures.dollar(report.spent)}",
             f"**{'Publishable' if report.publishable else 'Not publishable'}**{_why_not(report)}",
         ]

@@ -257,6 +257,10 @@ class Report(Frozen):
     deviations: list[str]
     limitations: list[str]
     cells: CellCounts
+    kept: dict[str, int]
+    """Run -> how many of this run's cells were taken over from it."""
+    stale: int
+    """Cells that a resumed run had measured when they were asked something else, and that were called again."""
     spent: Amount
     """US dollars at list price, superseded and faulted attempts included, nominal prices left out."""
     sets: dict[SetName, SetReport]

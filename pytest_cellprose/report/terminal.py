@@ -127,6 +127,9 @@ def _closing(report: Report) -> list[str]:
     """
     cells = report.cells
     found: list[str] = []
+    found += [f"{figures.count(number, 'cell')} kept from run {run}" for run, number in report.kept.items()]
+    if report.stale:
+        found.append(f"{figures.count(report.stale, 'stale cell')} called again: what is asked has changed")
     failures: Counter[str] = Counter()
     for of_set in report.sets.values():
         for model in of_set.models.values():

@@ -16,7 +16,7 @@ from threading import Lock
 
 from pydantic import Field
 
-from pytest_cellprose.cell import Ask, count_prompt, measure, not_admitted, not_encoded, request_of
+from pytest_cellprose.cell import Ask, count_prompt, measure, not_admitted, not_encoded, request_of, taken_over
 from pytest_cellprose.digest import sha256_of
 from pytest_cellprose.encodings import BUILTIN
 from pytest_cellprose.encodings.base import Encoding
@@ -54,6 +54,8 @@ class RunSpec(Frozen):
     """What calls are expected to answer; with it, every process reserves the same cost for a call."""
     in_flight: dict[str, int] = Field(default_factory=lambda: {"": 1})
     """Vendor -> calls at a time in one process; under the empty name, for every other vendor."""
+    ancestor: Path | None = None
+    """The folder of the run to take cells over from."""
     caps: dict[str, int] = Field(default_factory=dict)
     """Vendor -> nano-dollars that its calls may cost."""
 
@@ -118,6 +120,8 @@ class RunSession:
         prompt, model = self._prompt_tokens[key], self.spec.models[cell.model]
         if prompt is None:
             return None
+        if self.is_kept(cell):
+            return CallPrice(expected=0, worst=0)
         output = self.spec.outputs.expected(cell.model, cell.encoding, self.questions(cell.workbook))
         return CallPrice(
             expected=cost_nanousd(model.prices, prompt, min(output, model.max_tokens)),
@@ -145,8 +149,25 @@ class RunSession:
             reason = fault.told if self.set_of[cell.workbook] == "heldout" else str(fault)
             record = not_encoded(self._ask(cell, None), reason, run=manifest.run, git=manifest.git)
             return partial(self._stored, record)
+        before = self._ancestors.get(cell)
+        if before is not None and before.inputs_id == request_of(ask).inputs_id:
+            return partial(self._stored, taken_over(ask, before, run=manifest.run, git=manifest.git))
         price = self.price(cell) if ask.model.live else None
         return partial(self._called, ask) if price is None else partial(self._paid, ask, price)
+
+    @cached_property
+    def _ancestors(self) -> dict[CellId, Record]:
+        """What the run that is resumed measured: verdicts and failures; its faults run again."""
+        ancestor = self.spec.ancestor
+        if ancestor is None:
+            return {}
+        records = Store(ancestor.parent, ancestor.name).records()
+        return {record.cell: record for record in records if record.outcome.status != "fault"}
+
+    def is_kept(self, cell: CellId) -> bool:
+        """Whether the run that is resumed was asked exactly what this cell would be asked now."""
+        before = self._ancestors.get(cell)
+        return before is not None and before.inputs_id == self.request(cell).inputs_id
 
     def calls_at_a_time(self, vendor: str) -> int:
         """How many calls of a vendor this process may keep running."""
@@ -171,7 +192,9 @@ class RunSession:
     def _called(self, ask: Ask) -> Record:
         manifest, provider = self.spec.manifest, self._provider(ask.model.vendor)
         final = manifest.mode == "final"
-        return self._stored(measure(ask, provider, run=manifest.run, git=manifest.git, final=final))
+        record = measure(ask, provider, run=manifest.run, git=manifest.git, final=final)
+        stale = self._ancestors.get(ask.cell)
+        return self._stored(record if stale is None else record.model_copy(update={"replaces": stale.run}))
 
     def _stored(self, record: Record) -> Record:
         self.store.append(record, self.spec.manifest)

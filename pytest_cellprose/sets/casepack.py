@@ -182,7 +182,7 @@ def _case(number: int, row: Mapping[str, Any], shelf: _Shelf, *, typed: bool) ->
         number=number,
         fields={name: value for name, value in fields.items() if value is not None},
         workbook=path,
-        sha256=shelf.digest(path) if path is not None else "",
+        identity=shelf.digest(path) if path is not None else name.casefold(),
         missing=missing,
         own_id=text("id"),
     )

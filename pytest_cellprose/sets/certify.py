@@ -52,8 +52,8 @@ class Case(NamedTuple):
     fields: Mapping[str, Any]
     """As in a question file."""
     workbook: Path | None
-    sha256: str = ""
-    """Of the workbook."""
+    identity: str = ""
+    """What tells the workbook from others: its SHA-256, or for want of it the name that was given."""
     answer_workbook: Path | None = None
     missing: str = ""
     """Why there is no workbook."""
@@ -202,7 +202,7 @@ def contradictions(cases: Iterable[Case]) -> dict[tuple[str, int], int]:
         text, sheet = case.fields.get("text"), case.fields.get("sheet")
         if not isinstance(text, str) or not text.strip() or _is_unlabelled(case.fields):
             continue
-        key = (case.sha256 or case.pack, _folded(str(sheet or "")), _folded(text))
+        key = (case.identity or case.pack, _folded(str(sheet or "")), _folded(text))
         truths[key].add(_truth_text(case.fields["answer"], str(sheet or "")))
         askers[key].append(case)
     return {

@@ -101,7 +101,7 @@ def cases_of(found: Found) -> Iterator[Case]:
             number=number,
             fields=question.model_dump(),
             workbook=found.workbook_path,
-            sha256=found.workbook_sha256,
+            identity=found.workbook_sha256,
             answer_workbook=found.answer_paths.get(question.id),
         )
 

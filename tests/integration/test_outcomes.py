@@ -185,6 +185,7 @@ def test_outcomes_are_in_junit_xml_as_json(bench: Bench, tmp_path: Path, workers
         "status": "scored",
         "accuracy": 0.4,
         "cost_nanousd": bench.records()[0]["cost_nanousd"],
+        "kept_from": None,
     }
 
 
