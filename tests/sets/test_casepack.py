@@ -176,13 +176,15 @@ def test_every_row_of_a_duplicate_id_and_of_a_conflict_is_named(books: Path, tmp
         "d,sales.xlsx,what is  TEA?,200,value,Model,B3,",  # asks the same and says something else
         ",sales,What is Tea?,300,value,Model,B4,",
         "e,sales,What is cocoa?,300,value,Model,B4,",
+        "f,nowhere,What is cocoa?,1,value,Model,B4,",
+        "g,elsewhere,What is cocoa?,2,value,Model,B4,",  # of another workbook, so no conflict
     ]
     table = written(tmp_path / "t.csv", *rows)
     assert pack(table, books) == 1
     reasons = [{doubt["reason"] for doubt in each["reasons"]} for each in certification(table)["cases"]]
     assert reasons == [
         {"duplicate id"}, {"duplicate id"}, {"conflicting outcomes"}, {"conflicting outcomes"},
-        {"no id", "conflicting outcomes"}, set(),
+        {"no id", "conflicting outcomes"}, set(), {"missing workbook"}, {"missing workbook"},
     ]  # fmt: skip
 
 
