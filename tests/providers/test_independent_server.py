@@ -1,7 +1,12 @@
-"""The real SDKs and our providers before a server that nobody of this project wrote: llmock 0.2.2 (MIT, from PyPI).
+"""The real SDKs and our providers before servers that nobody of this project wrote.
 
-Opt-in: install it into an environment of its own (it would autoload a pytest plugin in ours) and name its command,
-``CELLPROSE_LLMOCK=/path/to/bin/llmock pytest tests/providers/test_independent_server.py``.
+Two of them, both MIT: llmock 0.2.2 (from PyPI) and aimock 1.43.0 (from npm, for Node 20). Opt-in: install them
+somewhere of their own (llmock would autoload a pytest plugin in our environment) and name their commands. aimock's
+is called ``llmock`` as well, for history's sake.
+
+    python3 -m venv DIR && DIR/bin/pip install llmock==0.2.2
+    npm install --prefix DIR @copilotkit/aimock@1.43.0
+    CELLPROSE_LLMOCK=DIR/bin/llmock CELLPROSE_AIMOCK=DIR/node_modules/.bin/llmock pytest tests -m independent
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 from urllib.request import Request as HttpRequest
 from urllib.request import urlopen
@@ -24,105 +30,256 @@ from pytest_cellprose.providers.base import ModelFailure, PathFault, Provider, R
 
 from .conftest import PROVIDERS, QUICK, REQUEST
 
-COMMAND = os.environ.get("CELLPROSE_LLMOCK", "")
-pytestmark = pytest.mark.skipif(
-    not shutil.which(COMMAND), reason="no independent server: name llmock's command in CELLPROSE_LLMOCK"
-)
+pytestmark = pytest.mark.independent
+
+ANSWER = '{"q1": 1}'
+CUT_ANSWER = '{"q1": 1'
 
 
 @dataclass
 class LlMock:
+    """Counts tokens itself, so that a test can only say that there are some."""
+
     address: str
 
-    def post(self, path: str, body: object = None) -> None:
-        content = b"" if body is None else json.dumps(body).encode()
-        urlopen(HttpRequest(self.address + path, content, {"content-type": "application/json"})).read()
+    @property
+    def anthropic(self) -> str:
+        return self.address + "/anthropic"
 
     def behave(self, *behaviors: dict[str, Any]) -> None:
-        self.post("/_llmock/reset")
-        self.post("/_llmock/scenario", {"behaviors": list(behaviors)})
+        post(self.address + "/_llmock/reset")
+        post(self.address + "/_llmock/scenario", {"behaviors": list(behaviors)})
 
-    def requests(self) -> list[dict[str, Any]]:
-        found = json.loads(urlopen(self.address + "/_llmock/requests").read())
-        requests: list[dict[str, Any]] = found if isinstance(found, list) else found["requests"]
-        return requests
+    def answer(self, text: str) -> None:
+        self.behave({"type": "reply", "text": text})
+
+    def truncate(self, text: str) -> None:
+        self.behave({"type": "reply", "text": text, "finish_reason": "length", "times": 1})
+
+    def fail(self, status: int, times: int) -> None:
+        self.behave({"type": "fail", "status": status, "times": times}, {"type": "reply", "text": ANSWER})
+
+    def received(self) -> list[dict[str, Any]]:
+        """The bodies of the requests since the last script."""
+        found = get(self.address + "/_llmock/requests")
+        return [entry["body"] for entry in (found if isinstance(found, list) else found["requests"])]
 
 
-@pytest.fixture(scope="module")
-def llmock() -> Iterator[LlMock]:
+@dataclass
+class AiMock:
+    """Tells the usage that a test sets, without any detail of it."""
+
+    address: str
+
+    @property
+    def anthropic(self) -> str:
+        return self.address
+
+    def answer(self, text: str, **more: Any) -> None:
+        usage = {"prompt_tokens": 1234, "completion_tokens": 56, "input_tokens": 1234, "output_tokens": 56}
+        post(self.address + "/__aimock/reset")
+        fixture = {"match": {}, "response": {"content": text, "usage": usage, **more}}
+        post(self.address + "/__aimock/fixtures", {"fixtures": [fixture]})
+
+    def truncate(self, text: str) -> None:
+        self.answer(text, finishReason="length")
+
+    def fail(self, status: int, times: int) -> None:
+        self.answer(ANSWER)
+        for _ in range(times):
+            post(self.address + "/__aimock/error", {"status": status, "body": {"message": "busy", "type": "busy"}})
+
+    def disturb(self, **rates: float) -> None:
+        self.answer(ANSWER)
+        post(self.address + "/__aimock/chaos", rates)
+
+    def received(self) -> list[dict[str, Any]]:
+        """The bodies of the requests since the last script, in aimock's own common form."""
+        return [entry["body"] for entry in get(self.address + "/__aimock/journal")]
+
+
+def post(url: str, body: object = None) -> None:
+    content = b"" if body is None else json.dumps(body).encode()
+    urlopen(HttpRequest(url, content, {"content-type": "application/json"})).read()
+
+
+def get(url: str) -> Any:
+    return json.loads(urlopen(url).read())
+
+
+def running(variable: str, *arguments: str) -> Iterator[str]:
+    """The server whose command a variable names; yields its address."""
+    command = os.environ.get(variable, "")
+    if not shutil.which(command):
+        pytest.skip(f"no such independent server: name its command in {variable}")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [COMMAND, "serve", "--host", "127.0.0.1", "--port", str(port), "--log-level", "error"]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    said = [command, *arguments, "--host", "127.0.0.1", "--port", str(port)]
+    server = subprocess.Popen(said, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         for _ in range(200):
             with socket.socket() as knock:
                 if knock.connect_ex(("127.0.0.1", port)) == 0:
                     break
             time.sleep(0.1)
-        yield LlMock(f"http://127.0.0.1:{port}")
+        yield f"http://127.0.0.1:{port}"
     finally:
         server.terminate()
         server.wait(10)
 
 
+@pytest.fixture(scope="module")
+def llmock() -> Iterator[LlMock]:
+    for address in running("CELLPROSE_LLMOCK", "serve", "--log-level", "error"):
+        yield LlMock(address)
+
+
+@pytest.fixture(scope="module")
+def aimock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AiMock]:
+    no_fixtures: Path = tmp_path_factory.mktemp("fixtures")
+    for address in running("CELLPROSE_AIMOCK", "--fixtures", str(no_fixtures), "--log-level", "silent"):
+        yield AiMock(address)
+
+
+@pytest.fixture(params=["llmock", "aimock"])
+def independent(request: pytest.FixtureRequest) -> LlMock | AiMock:
+    chosen: LlMock | AiMock = request.getfixturevalue(request.param)
+    return chosen
+
+
+def made(name: str, server: LlMock | AiMock, environment: pytest.MonkeyPatch) -> Provider:
+    environment.setenv("ANTHROPIC_BASE_URL", server.anthropic)
+    environment.setenv("OPENAI_BASE_URL", server.address + "/v1")
+    environment.setenv("CELLPROSE_COMPAT_BASE_URL", server.address + "/v1")
+    server.answer(ANSWER)
+    provider: Provider = PROVIDERS[name](QUICK)
+    return provider
+
+
 @pytest.fixture(params=list(PROVIDERS))
-def provider(request: pytest.FixtureRequest, llmock: LlMock, environment: pytest.MonkeyPatch) -> Provider:
-    environment.setenv("ANTHROPIC_BASE_URL", llmock.address + "/anthropic")
-    environment.setenv("OPENAI_BASE_URL", llmock.address + "/v1")
-    environment.setenv("CELLPROSE_COMPAT_BASE_URL", llmock.address + "/v1")
-    llmock.post("/_llmock/reset")
-    made: Provider = PROVIDERS[request.param](QUICK)
-    return made
+def vendor(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def provider(vendor: str, independent: LlMock | AiMock, environment: pytest.MonkeyPatch) -> Provider:
+    return made(vendor, independent, environment)
 
 
 def call(provider: Provider) -> Reply:
     return provider.call(replace(REQUEST, model_id="gpt-4o", settings={"effort": "medium"}))
 
 
-def test_an_ordinary_reply(provider: Provider) -> None:
+def test_an_ordinary_reply(provider: Provider, independent: LlMock | AiMock) -> None:
     reply = call(provider)
-    assert reply.text
+    assert reply.text == ANSWER
     assert (reply.returned_model, reply.attempts) == ("gpt-4o", 1)
     assert reply.usage.input
     assert reply.usage.output
+    (body,) = independent.received()
+    assert body["stream"] is True
+    assert not {"temperature", "top_p", "top_k"} & body.keys()
+    assert "cache_control" not in str(body)
+    assert REQUEST.system in str(body)
+    assert REQUEST.prompt in str(body)
 
 
 @pytest.mark.parametrize("status", [429, 500, 529])
-def test_retries_end_in_one_reply(provider: Provider, llmock: LlMock, status: int) -> None:
-    llmock.behave({"type": "fail", "status": status, "times": 2})
-    assert call(provider).attempts == 3
-    assert len(llmock.requests()) == 3
+def test_a_storm_that_ends_is_one_reply(provider: Provider, independent: LlMock | AiMock, status: int) -> None:
+    independent.fail(status, times=2)
+    reply = call(provider)
+    assert reply.text == ANSWER
+    assert reply.attempts == 3
+    assert reply.limited == (2 if status == 429 else 0)
+    assert len(independent.received()) == 3
 
 
-def test_a_refused_key(provider: Provider, llmock: LlMock) -> None:
-    llmock.behave({"type": "fail", "status": 401, "times": 1})
+@pytest.mark.parametrize("status", [429, 500, 529])
+def test_a_storm_that_does_not_end_is_one_fault(provider: Provider, independent: LlMock | AiMock, status: int) -> None:
+    independent.fail(status, times=9)
+    with pytest.raises(PathFault) as caught:
+        call(provider)
+    assert (caught.value.kind, caught.value.attempts) == ("api_error", 4)
+    assert caught.value.detail.startswith(f"HTTP {status} ")
+    assert caught.value.reply is None
+    assert len(independent.received()) == 4
+
+
+def test_a_refused_key(provider: Provider, independent: LlMock | AiMock) -> None:
+    independent.fail(401, times=1)
     with pytest.raises(PathFault) as caught:
         call(provider)
     assert (caught.value.kind, caught.value.attempts) == ("authentication", 1)
 
 
-def test_a_truncated_reply(provider: Provider, llmock: LlMock) -> None:
-    llmock.behave({"type": "reply", "text": '{"q1": 1', "finish_reason": "length", "times": 1})
+def test_a_truncated_reply(provider: Provider, independent: LlMock | AiMock) -> None:
+    independent.truncate(CUT_ANSWER)
     with pytest.raises(ModelFailure) as caught:
         call(provider)
     assert caught.value.kind == "truncated"
     assert caught.value.reply is not None
+    assert caught.value.reply.text == CUT_ANSWER
     assert caught.value.reply.usage.input
+    assert caught.value.reply.usage.output
 
 
 @pytest.mark.parametrize(
-    ("kind", "faults"),
+    ("kind", "fault"),
     [
-        ("disconnect", {"transport"}),
-        ("truncate", {"cut_stream"}),
-        ("malformed", {"malformed_stream"}),
-        ("stall", {"time_out"}),
+        ("disconnect", "transport"),
+        ("truncate", "cut_stream"),
+        ("malformed", "malformed_stream"),
+        ("stall", "time_out"),
     ],
 )
-def test_broken_streams(provider: Provider, llmock: LlMock, kind: str, faults: set[str]) -> None:
+def test_broken_streams_of_llmock(
+    vendor: str, llmock: LlMock, environment: pytest.MonkeyPatch, kind: str, fault: str
+) -> None:
+    provider = made(vendor, llmock, environment)
     llmock.behave({"type": "stream_fault", "kind": kind, "times": 1})
     with pytest.raises(PathFault) as caught:
         call(provider)
-    assert caught.value.kind in faults
+    assert caught.value.kind == fault
+
+
+def test_usage_as_aimock_was_told_to_say_it(vendor: str, aimock: AiMock, environment: pytest.MonkeyPatch) -> None:
+    usage = call(made(vendor, aimock, environment)).usage
+    assert (usage.input, usage.output) == (1234, 56)
+    assert not usage.cached
+    assert usage.reasoning is None
+    assert usage.raw is not None
+
+
+@pytest.mark.parametrize(
+    ("rates", "kind", "attempts"),
+    [
+        ({"dropRate": 1}, "api_error", 4),
+        ({"disconnectRate": 1}, "transport", 4),
+        ({"malformedRate": 1}, "not_a_stream", 1),
+        ({"rateLimitRate": 1}, "api_error", 4),
+    ],
+    ids=["drop", "disconnect", "malformed", "limit"],
+)
+def test_chaos_of_aimock(
+    vendor: str,
+    aimock: AiMock,
+    environment: pytest.MonkeyPatch,
+    rates: dict[str, float],
+    kind: str,
+    attempts: int,
+) -> None:
+    provider = made(vendor, aimock, environment)
+    aimock.disturb(**rates)
+    with pytest.raises(PathFault) as caught:
+        call(provider)
+    assert (caught.value.kind, caught.value.attempts) == (kind, attempts)
+
+
+def test_what_aimock_has_no_route_for(vendor: str, aimock: AiMock, environment: pytest.MonkeyPatch) -> None:
+    """Anthropic's token counting is one: the count stays empty and the call is not harmed."""
+    provider: Any = made(vendor, aimock, environment)
+    counted = provider.counted_tokens(replace(REQUEST, model_id="gpt-4o"))
+    assert (counted is None) == (vendor in ("anthropic", "compat"))
+    assert call(provider).text == ANSWER
