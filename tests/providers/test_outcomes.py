@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import replace
 from typing import Any
@@ -48,6 +49,29 @@ def test_a_response_s_own_status_counts_and_not_the_name_of_its_event(openai: Ve
     incomplete = b"".join(frames(RESPONSES, {"model": "m"}, Answer(stop="incomplete/max_output_tokens")))
     misnamed = incomplete.replace(b"response.incomplete", b"response.completed")
     assert openai.failure(interrupted(misnamed, after=0)).kind == "truncated"
+
+
+def test_a_response_that_leaves_out_what_has_no_use_is_a_reply(openai: Vendor) -> None:
+    # as llama.cpp's server streams one: no model at the beginning, no index, no sequence number, fewer details
+    begun = {"id": "resp_1", "object": "response", "status": "in_progress"}
+    text = {"type": "output_text", "text": '{"q1": 42}', "annotations": [], "logprobs": []}
+    item = {"type": "message", "status": "completed", "id": "msg_1", "content": [text], "role": "assistant"}
+    usage = {"input_tokens": 57, "output_tokens": 9, "total_tokens": 66, "input_tokens_details": {"cached_tokens": 0}}
+    ended = {"id": "resp_1", "object": "response", "created_at": 1, "status": "completed", "model": "small"}
+    events: list[dict[str, Any]] = [
+        {"type": "response.created", "response": begun},
+        {"type": "response.in_progress", "response": begun},
+        {"type": "response.output_item.added", "item": {**item, "status": "in_progress", "content": []}},
+        {"type": "response.content_part.added", "item_id": "msg_1", "part": {"type": "output_text", "text": ""}},
+        {"type": "response.output_text.delta", "item_id": "msg_1", "delta": '{"q1": 42}'},
+        {"type": "response.output_text.done", "item_id": "msg_1", "text": '{"q1": 42}'},
+        {"type": "response.output_item.done", "item": item},
+        {"type": "response.completed", "response": {**ended, "output": [item], "usage": usage}},
+    ]
+    told = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events]
+    reply = openai.call(interrupted("".join(told).encode(), after=0))
+    assert (reply.text, reply.returned_model) == ('{"q1": 42}', "small")
+    assert (reply.usage.input, reply.usage.cached, reply.usage.output, reply.usage.reasoning) == (57, 0, 9, None)
 
 
 def test_refused_by_the_way_it_stopped(vendor: Vendor) -> None:
