@@ -94,6 +94,7 @@ class Run:
                 prepare=self.session.prepared,
                 ceilings={name: self.session.calls_at_a_time(name) for name in sorted(set(vendor.values()))},
                 limited=lambda record: record.limited > 0,
+                last=lambda record: record.outcome.kind == "authentication",
             )
 
     def finish_calls(self) -> None:

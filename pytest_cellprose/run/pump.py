@@ -55,7 +55,8 @@ class Pump(Generic[K, R]):
     """Runs the calls for the keys of `upcoming`, in that order, ahead of `take`.
 
     `lane_of` names a key's lane in `ceilings`. `prepare` makes, in the caller's thread, the function that is then
-    called in a thread of its own; `limited` tells of a result whether the vendor asked for fewer calls.
+    called in a thread of its own; `limited` tells of a result whether the vendor asked for fewer calls, and `last`
+    whether calling on makes no sense, so that nothing more is started ahead.
     """
 
     def __init__(
@@ -66,12 +67,14 @@ class Pump(Generic[K, R]):
         prepare: Callable[[K], Callable[[], R]],
         ceilings: Mapping[str, int],
         limited: Callable[[R], bool] = lambda result: False,
+        last: Callable[[R], bool] = lambda result: False,
     ) -> None:
         self.lanes = {name: Lane(ceiling) for name, ceiling in ceilings.items()}
         self._waiting = deque(upcoming)
         self._lane_of = lane_of
         self._prepare = prepare
         self._limited = limited
+        self._last = last
         self._started: dict[K, Future[R]] = {}
         self._ended = Condition()
         self._stopped = False
@@ -96,7 +99,6 @@ class Pump(Generic[K, R]):
     def stop(self) -> None:
         """Start nothing more for keys that nobody asks for."""
         self._stopped = True
-        self._waiting.clear()
 
     def drain(self) -> list[K]:
         """Let the calls under way finish; returns the keys that were called and never taken."""
@@ -108,6 +110,8 @@ class Pump(Generic[K, R]):
 
     def _fill(self, wanted: K) -> None:
         """Start what may be started: the wanted key first, then the others in their order."""
+        if self._stopped:
+            self._waiting.clear()
         if wanted not in self._started:
             if wanted in self._waiting:
                 self._waiting.remove(wanted)
@@ -148,6 +152,7 @@ class Pump(Generic[K, R]):
         try:
             result = call()
             limited = self._limited(result)
+            self._stopped = self._stopped or self._last(result)
             return result
         finally:
             with self._ended:
