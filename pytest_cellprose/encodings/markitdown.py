@@ -93,10 +93,15 @@ def _headings(fields: list[str]) -> list[str]:
     headings = []
     for field in fields:
         repeated = _REPEATED.fullmatch(field)
-        heading = repeated[1] if repeated and repeated[1] in seen else field
-        seen.add(heading)
+        heading = repeated[1] if repeated and _hashed(repeated[1]) in seen else field
+        seen.add(_hashed(heading))
         headings.append("" if _UNNAMED.fullmatch(heading) else heading)
     return headings
+
+
+def _hashed(heading: str) -> str:
+    """pandas takes headings for repeated that are equal in Python, as 0 and False are."""
+    return {"True": "1", "False": "0"}.get(heading, heading)
 
 
 def _cell(field: str) -> Cell | None:

@@ -76,6 +76,6 @@ def test_a_crashed_workers_cells_are_measured_by_the_others(bench: Bench) -> Non
 
 
 def test_another_distribution_is_the_users_choice(bench: Bench) -> None:
-    for dist in ("loadfile", "worksteal", "each"):
+    for dist in ("loadfile", "worksteal"):
         result = bench.run("--cellprose-models", "reader", "-k", "csv", "-n", "1", "--dist", dist)
         assert result.ret == 0

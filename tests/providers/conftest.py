@@ -30,7 +30,7 @@ URL_VARIABLES = {
 }
 AT_ONCE = {"retry-after-ms": "1"}
 """A header that spares the tests the SDKs' back-off."""
-QUICK = Patience(connect=1, read=1, wall=8)
+QUICK = Patience(connect=5, read=2, wall=20)
 
 
 @pytest.fixture
