@@ -27,8 +27,9 @@ MEASURED_PACKAGES = (
 
 
 def new_run_id() -> str:
-    """Sorts by time: ``20261129T214718Z-3f9a2c``."""
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+    """Sorts by time, to the millisecond: ``20261129T214718042Z-3f9a2c``."""
+    now = datetime.now(UTC)
+    return f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03d}Z-{secrets.token_hex(3)}"
 
 
 def versions() -> dict[str, str]:
