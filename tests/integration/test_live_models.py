@@ -123,15 +123,18 @@ def test_only_the_workbook_block_and_its_label_differ_between_encodings(bench: B
     assert all(f"q{n}" in questions[0] for n in (1, 2, 3, 4, 5))
 
 
-def test_a_storm_ends_with_each_cell_measured_once(bench: Bench, server: VendorServer) -> None:
+@pytest.mark.parametrize("model", ["haiku55", "gpt6luna"])
+def test_a_storm_ends_with_each_cell_measured_once(bench: Bench, server: VendorServer, model: str) -> None:
     storm = [status(code, headers=AT_ONCE) for code in (429, 500, 529)]
-    server.script = [play for _ in range(8) for play in (*storm, Answer())]
-    result = bench.run(*TWO, "--cellprose-encodings=csv,markdown")
+    server.script = [play for _ in range(4) for play in (*storm, Answer())]
+    result = bench.run(
+        "--cellprose-live", f"--cellprose-models={model}", "--cellprose-encodings=csv,markdown", IN_ORDER
+    )
     assert result.ret == 0
     records = bench.records()
-    assert len(records) == len(set(bench.ids())) == 8
-    assert {(r["outcome"]["status"], r["attempts"]) for r in records} == {("scored", 4)}
-    assert len(server.bodies) == 32
+    assert len(records) == len(set(bench.ids())) == 4
+    assert {(r["outcome"]["status"], r["attempts"], r["limited"]) for r in records} == {("scored", 4, 1)}
+    assert len(server.bodies) == 16
 
 
 def test_a_storm_that_does_not_end_is_one_honest_fault_for_each_cell(bench: Bench, server: VendorServer) -> None:
