@@ -122,5 +122,6 @@ def test_caches_and_runs_are_counted(here: Path) -> None:
 
 def test_prices_are_compared_and_their_age_is_told(here: Path) -> None:
     found = checked(here)
-    (table,) = (check for name, check in found.items() if name.startswith("genai-prices") and check.area == "prices")
+    tables = [name for name, check in found.items() if name.startswith("genai-prices") and check.area == "prices"]
+    assert len(tables) == 1
     assert "2026-10-11" in found["price pages"].detail
