@@ -122,6 +122,7 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
                 questions_sha256=found.questions_sha256,
                 questions=len(found.questions.without(choice.uncertified[found.name]).questions),
                 uncertified={name: list(reasons) for name, reasons in choice.uncertified[found.name].items()},
+                computed=[question.id for question in found.questions.questions if question.computed],
                 synthetic=(found.questions.source or "").startswith(GENERATED) or None,
             )
             for found in choice.workbooks

@@ -141,8 +141,13 @@ def _sets(manifest: Manifest, planned: Sequence[CellId], measured: Cells, faulte
         models = {}
         for entry in manifest.models:
             of_model = [cell for cell in planned if cell.workbook in names and cell.model == entry.alias]
-            if any(cell in measured or cell in faulted for cell in of_model):
-                models[entry.alias] = _model(entry, manifest, workbooks, of_model, measured, faulted)
+            theirs, scored = (workbooks, measured)
+            if entry.vendor == "offline":
+                theirs, scored = _ceiling(workbooks, measured)
+                left = {workbook.name for workbook in theirs}
+                of_model = [cell for cell in of_model if cell.workbook in left]
+            if any(cell in scored or cell in faulted for cell in of_model):
+                models[entry.alias] = _model(entry, manifest, theirs, of_model, scored, faulted)
         if workbooks:
             reports[name] = SetReport(
                 workbooks=len(workbooks),
@@ -150,6 +155,34 @@ def _sets(manifest: Manifest, planned: Sequence[CellId], measured: Cells, faulte
                 models=models,
             )
     return reports
+
+
+def _ceiling(workbooks: Sequence[WorkbookEntry], measured: Cells) -> tuple[list[WorkbookEntry], Cells]:
+    """Workbooks and records as an offline model is judged by them: without computed questions.
+
+    No text that is sent holds their answers, so they say nothing about what a text allows; a workbook that has
+    no others drops out.
+    """
+    computed = {workbook.name: set(workbook.computed) for workbook in workbooks if workbook.computed}
+    left = [workbook for workbook in workbooks if workbook.name not in computed or _others(workbook, measured)]
+    scored = {cell: _without(record, computed.get(cell.workbook, set())) for cell, record in measured.items()}
+    return left, scored
+
+
+def _others(workbook: WorkbookEntry, measured: Cells) -> bool:
+    """Whether anything was asked about a workbook that is not computed."""
+    asked = {name for cell, record in measured.items() if cell.workbook == workbook.name for name in record.kinds}
+    return bool(asked - set(workbook.computed))
+
+
+def _without(record: Record, questions: set[str]) -> Record:
+    """The record as if these questions had not been asked."""
+    if record.scores is None or not questions & record.scores.keys():
+        return record
+    scores = {name: score for name, score in record.scores.items() if name not in questions}
+    kinds = {name: kind for name, kind in record.kinds.items() if name not in questions}
+    accuracy = fmean(scores.values()) if scores else 0.0
+    return record.model_copy(update={"scores": scores, "kinds": kinds, "accuracy": accuracy})
 
 
 def _model(

@@ -29,6 +29,8 @@ class WorkbookEntry(Frozen):
     """How many are asked."""
     uncertified: dict[str, list[str]] = Field(default_factory=dict)
     """Question id -> why it is not asked (`pytest_cellprose.sets.certify.REASONS`)."""
+    computed: list[str] = Field(default_factory=list)
+    """Ids of the questions whose truth is in no text that is sent: an offline model's ceiling is taken without them."""
     synthetic: bool | None = None
     """Generated rather than found; None: not known. For the share of synthetic data beside the headline."""
 

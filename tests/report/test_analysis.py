@@ -368,3 +368,23 @@ def test_limitations_name_size_synthetic_share_prices_and_agents() -> None:
     text = " ".join(analyse(hosted, []).limitations)
     assert "own (qwen-9)" in text
     assert "never checked" in text
+
+
+def test_an_offline_models_ceiling_is_taken_without_computed_questions() -> None:
+    plan = manifest(["reader", "haiku55"])
+    first, second, *others = plan.matrix.workbooks
+    workbooks = [
+        first.model_copy(update={"computed": ["q1"]}),
+        second.model_copy(update={"computed": ["q1", "q2"]}),
+        *others,
+    ]
+    plan = plan.model_copy(update={"matrix": plan.matrix.model_copy(update={"workbooks": workbooks})})
+    marks = {"scores": {"q1": 0.0, "q2": 1.0}, "kinds": {"q1": "value", "q2": "value"}, "accuracy": 0.5}
+    report = analyse(plan, [record(cell).model_copy(update=marks) for cell in plan.matrix.cells()])
+    (found,) = report.sets.values()
+    reader, haiku = (found.models[name].encodings["csv"] for name in ("reader", "haiku55"))
+    assert haiku.accuracy == 0.5
+    assert haiku.workbooks == len(workbooks)
+    assert reader.workbooks == len(workbooks) - 1  # the second has nothing that a text could answer
+    assert reader.accuracy == (1 + 0.5 * len(others)) / (1 + len(others))
+    assert report.complete
