@@ -11,7 +11,6 @@ The public workbooks are looked for where the tests look: in the folder that CEL
 from __future__ import annotations
 
 import io
-import os
 import random
 import sys
 import time
@@ -19,21 +18,14 @@ from collections.abc import Callable, Iterable
 from math import exp, log
 from pathlib import Path
 
+from public_files import development_files
+
 from pytest_cellprose.encodings import BUILTIN, find_encoding
 from pytest_cellprose.workbook.model import Cell, Formula, Workbook, Worksheet
 
 LEAN = find_encoding("cellprose_lean_gfm")
 MARKITDOWN = find_encoding("markitdown")
 MANY_CELLS = 2_000
-
-
-def development_files() -> list[Path]:
-    named = os.environ.get("CELLPROSE_SHARED_DATA")
-    folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared" / "data"
-    found = sorted((folder / "dev_real").glob("*.xlsx"))
-    if not found:
-        sys.exit(f"no workbooks in {folder / 'dev_real'}: set CELLPROSE_SHARED_DATA to the folder of public files")
-    return found
 
 
 def generated(rows: int) -> bytes:

@@ -12,7 +12,6 @@ The public workbooks are looked for where the tests look: in the folder that CEL
 from __future__ import annotations
 
 import io
-import os
 import random
 import sys
 import time
@@ -22,21 +21,13 @@ import zipfile
 from collections.abc import Callable
 from functools import partial
 from math import exp, log
-from pathlib import Path
 from xml.parsers import expat
+
+from public_files import development_files
 
 from pytest_cellprose.workbook.graph import Graph
 from pytest_cellprose.workbook.model import Workbook
 from pytest_cellprose.workbook.refs import CellAddress
-
-
-def development_files() -> list[Path]:
-    named = os.environ.get("CELLPROSE_SHARED_DATA")
-    folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared" / "data"
-    found = sorted((folder / "dev_real").glob("*.xlsx"))
-    if not found:
-        sys.exit(f"no workbooks in {folder / 'dev_real'}: set CELLPROSE_SHARED_DATA to the folder of public files")
-    return found
 
 
 def generated(cells: int) -> bytes:
