@@ -1,4 +1,4 @@
-"""Where the public development workbooks are: in the folder that CELLPROSE_SHARED_DATA names, else beside the checkout."""
+"""The public development workbooks: in the folder that CELLPROSE_SHARED_DATA names, else beside the checkout."""
 
 from __future__ import annotations
 
