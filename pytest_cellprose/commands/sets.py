@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,36 +91,27 @@ def _add_folder(parser: argparse.ArgumentParser, default: Path) -> None:
 
 
 def build_development(options: argparse.Namespace) -> int:
-    from pytest_cellprose.sets.split import SplitError
     from pytest_cellprose.sets.synthetic.development import build_development as build
 
-    try:
-        written = build(options.folder)
-    except (SplitError, OSError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    for built in written:
-        print(f"{built.sha256}  {built.name}.xlsx  {len(built.xlsx):,} bytes")
-    return 0
+    return _print_built(lambda: [f"{b.sha256}  {b.name}.xlsx  {len(b.xlsx):,} bytes" for b in build(options.folder)])
 
 
 def build_spreadsheetbench(options: argparse.Namespace) -> int:
     from pytest_cellprose.sets.spreadsheetbench import build_spreadsheetbench as build
 
-    try:
-        lines = build(options.source, options.folder)
-    except (ValueError, OSError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    print("\n".join(lines))
-    return 0
+    return _print_built(lambda: build(options.source, options.folder))
 
 
 def build_realworld(options: argparse.Namespace) -> int:
     from pytest_cellprose.sets.realworld.build import build_realworld as build
 
+    return _print_built(lambda: build(options.source, options.folder))
+
+
+def _print_built(build: Callable[[], list[str]]) -> int:
+    """Build a set and print what was done; a builder's refusal is the user's to read, not a traceback."""
     try:
-        lines = build(options.source, options.folder)
+        lines = build()
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
