@@ -26,6 +26,7 @@ from pytest_cellprose.run.budget import PendingCall
 from pytest_cellprose.run.cache import TextCache
 from pytest_cellprose.run.pump import Pump
 from pytest_cellprose.run.session import RunSession, RunSpec
+from pytest_cellprose.run.shards import own_cells
 from pytest_cellprose.selection import reaches_cell_test
 
 if TYPE_CHECKING:
@@ -65,12 +66,17 @@ class Run:
         return {cell: place for place, cell in enumerate(self.spec.manifest.matrix.cells())}
 
     @cached_property
+    def cells(self) -> list[CellId]:
+        """The planned cells that this invocation runs, in the plan's order: all, or those of its shard."""
+        return own_cells(self.spec.manifest)
+
+    @cached_property
     def parameters(self) -> list[Any]:
-        """The plan as pytest parameters; cells that do not run in this mode carry a skip mark."""
+        """These cells as pytest parameters; cells that do not run in this mode carry a skip mark."""
         skips = {
             model: pytest.mark.skip(reason=reason) for model, reason in self.spec.manifest.matrix.skipped_models.items()
         }
-        return [pytest.param(cell, id=str(cell), marks=skips.get(cell.model, ())) for cell in self.position]
+        return [pytest.param(cell, id=str(cell), marks=skips.get(cell.model, ())) for cell in self.cells]
 
     def runs(self, cell: CellId) -> bool:
         """Whether the mode lets the cell run."""
@@ -217,7 +223,9 @@ def judge_selection(run: Run, invocation: Sequence[str]) -> None:
 def plan_lines(run: Run) -> list[str]:
     """What ``--collect-only`` says of the plan below its items: counts, costs, and what the gate would say."""
     assert run.plan is not None
-    lines = [f"{len(run.selected):,} of {len(run.position):,} planned cells selected"]
+    shard = run.spec.manifest.shard
+    share = "" if shard is None else f" (shard {shard}: {len(run.cells):,} cells)"
+    lines = [f"{len(run.selected):,} of {len(run.position):,} planned cells selected{share}"]
     lines += cost_lines(run.session, run.selected)
     lines += [f"  {line}" for line in cap_lines(run.session, run.selected, run.in_flight)]
     refusals = list(run.plan.refusals)
@@ -231,9 +239,9 @@ def header_lines(run: Run) -> list[str]:
     """What a run that may cost money says of its plan at the start, selected or not: costs and caps."""
     if run.spec.manifest.mode == "development":
         return []
-    lines = cost_lines(run.session, run.position)
+    lines = cost_lines(run.session, run.cells)
     said = ["expected cost of the plan:", *lines] if lines else []
-    return said + cap_lines(run.session, run.position, run.in_flight)
+    return said + cap_lines(run.session, run.cells, run.in_flight)
 
 
 def withheld(excinfo: pytest.ExceptionInfo[BaseException]) -> str:

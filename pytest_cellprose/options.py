@@ -26,6 +26,7 @@ VALUED = (
     "--cellprose-subset",
     "--cellprose-seed",
     "--cellprose-exclude",
+    "--cellprose-shard",
     "--cellprose-split",
     "--cellprose-challenger",
     "--cellprose-effort",
@@ -66,6 +67,8 @@ class Settings:
     seed: int | None = None
     exclude: tuple[str, ...] = ()
     """Runs whose held-out workbooks are not to be drawn again."""
+    shard: tuple[int, int] | None = None
+    """K and N: run the K-th of N shares of the plan."""
     split_by_digest: bool = False
     challenger: str = DEFAULT_CHALLENGER
     allow_dirty: bool = False
@@ -166,6 +169,13 @@ def _add_plan_options(parser: pytest.Parser) -> None:
         metavar="RUN",
         help="in a final run, leave out the held-out workbooks that RUN already looked at (a run id, a run's folder or "
         "its manifest); comma-separated or given several times (default: none are left out)",
+    )
+    group.addoption(
+        "--cellprose-shard",
+        default=None,
+        metavar="K/N",
+        help="run the K-th of N shares of the plan, for a CI matrix; `python -m pytest_cellprose report --merge` puts "
+        "the runs together; not in a final run (default: the whole plan)",
     )
     group.addoption(
         "--cellprose-split",
@@ -327,6 +337,7 @@ def read_settings(config: pytest.Config) -> Settings:
         subset=checked("--cellprose-subset", option("cellprose_subset"), _positive, "a whole number from 1"),
         seed=checked("--cellprose-seed", option("cellprose_seed"), int, "a whole number"),
         exclude=checked("--cellprose-exclude", ",".join(option("cellprose_exclude")), _names, "a list of runs") or (),
+        shard=checked("--cellprose-shard", option("cellprose_shard"), _shard, "K/N with K from 1 to N"),
         split_by_digest=option("cellprose_split") == "digest",
         challenger=option("cellprose_challenger"),
         allow_dirty=bool(option("cellprose_allow_dirty")),
@@ -354,6 +365,8 @@ def read_settings(config: pytest.Config) -> Settings:
         problems.append("--cellprose-subset draws held-out workbooks: it goes with --cellprose-final")
     elif settings.seed is not None and settings.subset is None:
         problems.append("--cellprose-seed is the seed of a draw: it goes with --cellprose-subset N")
+    if settings.shard is not None and final:
+        problems.append("--cellprose-shard: a final run is one invocation (protocol section 5.2) and has no shards")
     if settings.exclude and not final:
         problems.append("--cellprose-exclude leaves held-out workbooks out: it goes with --cellprose-final")
     if problems:
@@ -380,6 +393,14 @@ def _positive(text: str) -> int:
     if number < 1:
         raise ValueError
     return number
+
+
+def _shard(text: str) -> tuple[int, int]:
+    number, _, of = text.partition("/")
+    shard = _positive(number), _positive(of)
+    if shard[0] > shard[1]:
+        raise ValueError
+    return shard
 
 
 def _amount(text: str) -> Decimal:

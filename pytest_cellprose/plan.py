@@ -29,9 +29,10 @@ from pytest_cellprose.record import Git, utc_now
 from pytest_cellprose.run.budget import nanousd
 from pytest_cellprose.run.cache import TextCache
 from pytest_cellprose.run.identity import git_state, new_run_id, versions
-from pytest_cellprose.run.manifest import Manifest, Matrix, Mode, ModelEntry, PlannedOut, WorkbookEntry
+from pytest_cellprose.run.manifest import Manifest, Matrix, Mode, ModelEntry, PlannedOut, Shard, WorkbookEntry
 from pytest_cellprose.run.outputs import recorded_outputs
 from pytest_cellprose.run.session import RunSpec, WorkbookSource
+from pytest_cellprose.run.shards import parts, shard_cells
 from pytest_cellprose.run.store import Store, StoreError, open_run
 from pytest_cellprose.scope import PRIMARY, REPEATS, judge_scope, price_dates
 from pytest_cellprose.selection import named_in_keyword, workbooks_in_node_ids
@@ -136,6 +137,7 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
             if model.live and not settings.live
         },
     )
+    shard = _shard(settings, matrix, line, draft)
     run = new_run_id()
     outputs = recorded_outputs(settings.out, models)
     manifest = Manifest(
@@ -147,6 +149,7 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         versions=versions(),
         challenger=settings.challenger,
         matrix=matrix,
+        shard=shard,
         models=[_model_entry(model) for model in models],
         encoding_versions={encoding.name: encoding.version for encoding in encodings},
         deviations=[*draft.unpublishable, *draft.deviations],
@@ -182,6 +185,23 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         caps={vendor: nanousd(cap) for vendor, cap in settings.vendor_caps.items()},
     )
     return Plan(spec, tuple(_header(settings, matrix, discovery, draft)), tuple(draft.gate))
+
+
+def _shard(settings: Settings, matrix: Matrix, line: CommandLine, draft: Draft) -> Shard | None:
+    """The share of the plan that this invocation runs."""
+    if settings.shard is None:
+        return None
+    shard = Shard(number=settings.shard[0], of=settings.shard[1])
+    if shard.of > parts(matrix):
+        draft.refuse(
+            f"--cellprose-shard: {counted(shard.of, 'shard')} of a plan that has {counted(parts(matrix), 'part')} (all "
+            f"encodings of one model, workbook and repeat are one part): at most {parts(matrix)}"
+        )
+        raise PlanError(draft.problems, line.invocation)
+    cells = len(shard_cells(matrix, shard))
+    draft.unpublishable.append(f"exploratory: shard {shard} of a plan")
+    draft.notes.append(f"shard {shard}: {counted(cells, 'cell')} of these; `report --merge` puts shards together")
+    return shard
 
 
 def _ancestor(settings: Settings, draft: Draft) -> Store | None:

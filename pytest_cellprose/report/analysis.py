@@ -25,6 +25,7 @@ from pytest_cellprose.report.model import (
 from pytest_cellprose.report.pairs import paired
 from pytest_cellprose.run.budget import kept_from_starting
 from pytest_cellprose.run.manifest import Manifest, ModelEntry, WorkbookEntry
+from pytest_cellprose.run.shards import missing_shards, own_cells
 from pytest_cellprose.stats import WorkbookMean, compare
 
 ROLES: Mapping[str, Role] = {
@@ -48,16 +49,18 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
     """Work out the report of one run.
 
     Records of cells outside the plan and superseded ones count in nothing but what was spent; records of
-    other runs in nothing at all.
+    other runs in nothing at all, unless the run was merged from them.
     """
-    mine = [record for record in records if record.run == manifest.run]
+    mine = [record for record in records if record.run in manifest.runs]
     latest = _latest(mine)
     planned = list(manifest.matrix.cells())
     known = {cell: latest[cell] for cell in planned if cell in latest}
     measured = {cell: record for cell, record in known.items() if record.outcome.status != "fault"}
     faulted = {cell: record for cell, record in known.items() if record.outcome.status == "fault"}
-    skipped = [cell for cell in planned if cell not in known and cell.model in manifest.matrix.skipped_models]
-    not_run = [cell for cell in planned if cell not in known and cell.model not in manifest.matrix.skipped_models]
+    own = own_cells(manifest)
+    skipped = [cell for cell in own if cell not in known and cell.model in manifest.matrix.skipped_models]
+    not_run = [cell for cell in own if cell not in known and cell.model not in manifest.matrix.skipped_models]
+    elsewhere = len(planned) - len({*own, *known})
     counts = CellCounts(
         planned=len(planned),
         measured=len(measured),
@@ -65,10 +68,14 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
         faulted=len(faulted),
         skipped=len(skipped),
         not_run=len(not_run),
+        in_other_shards=elsewhere,
     )
     deviations = list(manifest.deviations)
     if not_run:
         deviations.append(f"{len(not_run)} of {len(planned)} planned cells were not run")
+    if elsewhere:
+        absent = ", ".join(map(str, missing_shards(manifest)))
+        deviations.append(f"{elsewhere} of {len(planned)} planned cells are in shards that are not here ({absent})")
     if faulted:
         deviations.append(f"{len(faulted)} of {len(planned)} planned cells faulted and have no score")
     bounded = kept_from_starting(Counter(record.outcome.kind or "" for record in faulted.values()))
@@ -86,10 +93,11 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
         settings=manifest.settings,
         challenger=manifest.challenger,
         repeats=manifest.matrix.repeats,
-        publishable=manifest.publishable and not counts.missing,
-        complete=not counts.missing,
+        publishable=manifest.publishable and counts.complete,
+        complete=counts.complete,
         deviations=deviations,
         limitations=limitations(manifest),
+        shard=manifest.shard,
         cells=counts,
         kept=dict(sorted(Counter(record.kept_from for record in known.values() if record.kept_from).items())),
         stale=sum(record.replaces is not None for record in known.values()),

@@ -39,7 +39,9 @@ def _facts(report: Report) -> Iterator[str]:
             f"Compared: `{report.challenger}` against every other encoding but `none`",
             f"Repeats: {report.repeats}",
             f"Cells: {cells.planned:,} planned, {cells.measured:,} measured (of these {cells.failed:,} model "
-            f"failures), {cells.faulted:,} faulted, {cells.skipped:,} skipped, {cells.not_run:,} not run",
+            f"failures), {cells.faulted:,} faulted, {cells.skipped:,} skipped, {cells.not_run:,} not run"
+            + (f", {cells.in_other_shards:,} in other shards" if cells.in_other_shards else ""),
+            *([f"Shard: {report.shard}"] if report.shard else []),
             *(f"Kept from run {run}: {figures.count(number, 'cell')}" for run, number in report.kept.items()),
             *([f"Inputs changed: {figures.count(report.stale, 'cell')} called again"] if report.stale else []),
             f"Spent in all, at list price: {figures.dollar(report.spent)}",
@@ -60,7 +62,7 @@ def _headline(report: Report) -> Iterator[str]:
     if not report.complete:
         cells = report.cells
         yield (
-            f"There is no headline, because the run is incomplete: {cells.missing:,} of "
+            f"There is no headline, because the run is incomplete: {cells.missing + cells.in_other_shards:,} of "
             f"{cells.planned - cells.skipped:,} cells were not measured. The comparisons under each model "
             "below are over the workbooks that both sides completed."
         )

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from pytest_cellprose.record import Frozen, Git, Prices, SetName
-from pytest_cellprose.run.manifest import Mode, ModelEntry, PlannedOut, WorkbookEntry
+from pytest_cellprose.run.manifest import Mode, ModelEntry, PlannedOut, Shard, WorkbookEntry
 from pytest_cellprose.stats.verdicts import Word
 
 REPORT_SCHEMA = 1
@@ -43,7 +43,7 @@ Role: TypeAlias = Literal["challenger", "primary", "reference", "secondary", "re
 
 
 class CellCounts(Frozen):
-    """Planned = measured + faulted + skipped + not_run."""
+    """Planned = measured + faulted + skipped + not_run + in_other_shards."""
 
     planned: int
     measured: int
@@ -56,10 +56,18 @@ class CellCounts(Frozen):
     """Of models that do not run in this mode."""
     not_run: int
     """Nobody ran them: deselected, stopped or interrupted."""
+    in_other_shards: int = 0
+    """For other invocations to run, and not merged into this run."""
 
     @property
     def missing(self) -> int:
+        """Cells that this run was to measure and did not."""
         return self.faulted + self.not_run
+
+    @property
+    def complete(self) -> bool:
+        """Whether the whole plan was measured, but for models that the mode skips."""
+        return not self.missing and not self.in_other_shards
 
 
 class Fault(Frozen):
@@ -256,6 +264,8 @@ class Report(Frozen):
     """Every planned cell of the models that run was measured; otherwise there is no headline."""
     deviations: list[str]
     limitations: list[str]
+    shard: Shard | None = None
+    """The share of the plan that the run was to measure; None: all of it."""
     cells: CellCounts
     kept: dict[str, int]
     """Run -> how many of this run's cells were taken over from it."""

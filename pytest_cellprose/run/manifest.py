@@ -85,6 +85,28 @@ class ModelEntry(Frozen):
     """Said wherever the model's numbers are shown."""
 
 
+class Shard(Frozen):
+    """One invocation's share of a plan (``--cellprose-shard K/N``)."""
+
+    number: int
+    """1-based."""
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+
+class MergedRun(Frozen):
+    """A run whose records are in a merged one."""
+
+    run: str
+    shard: Shard | None = None
+    """None: it was a run of the whole plan."""
+    started: str
+    finished: str | None = None
+    invocation: list[str]
+
+
 class Manifest(Frozen):
     schema_: int = Field(default=MANIFEST_SCHEMA, alias="schema")
     run: str
@@ -100,6 +122,11 @@ class Manifest(Frozen):
     challenger: str
     """The encoding whose ratio is taken against every other but ``none``."""
     matrix: Matrix
+    """The whole plan, also of a shard."""
+    shard: Shard | None = None
+    """The share of the plan that this run was to measure; None: all of it."""
+    merged_from: list[MergedRun] = Field(default_factory=list)
+    """The runs that this one was put together from; their records keep their own run ids."""
     models: list[ModelEntry]
     encoding_versions: dict[str, str]
     deviations: list[str] = Field(default_factory=list)
@@ -112,3 +139,8 @@ class Manifest(Frozen):
     """Split file, relative to the root -> SHA-256."""
     not_here: list[str] = Field(default_factory=list)
     """Question files whose workbook was found in no cells folder."""
+
+    @property
+    def runs(self) -> frozenset[str]:
+        """The run ids of its records."""
+        return frozenset({self.run, *(part.run for part in self.merged_from)})
