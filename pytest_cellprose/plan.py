@@ -27,9 +27,10 @@ from pytest_cellprose.options import DEFAULT_CHALLENGER, Settings
 from pytest_cellprose.providers.base import Provider
 from pytest_cellprose.record import Git, utc_now
 from pytest_cellprose.run.budget import nanousd
-from pytest_cellprose.run.cache import TextCache
-from pytest_cellprose.run.identity import git_state, new_run_id, versions
+from pytest_cellprose.run.cache import TextCache, code_digest
+from pytest_cellprose.run.identity import experiment_id, git_state, new_run_id, versions
 from pytest_cellprose.run.manifest import Manifest, Matrix, Mode, ModelEntry, PlannedOut, Shard, WorkbookEntry
+from pytest_cellprose.run.method import method, package_sha256
 from pytest_cellprose.run.outputs import recorded_outputs
 from pytest_cellprose.run.session import RunSpec, WorkbookSource
 from pytest_cellprose.run.shards import parts, shard_cells
@@ -147,11 +148,14 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         invocation=list(line.invocation),
         git=git,
         versions=versions(),
+        package_sha256=package_sha256(),
+        method=method(),
         challenger=settings.challenger,
         matrix=matrix,
         shard=shard,
         models=[_model_entry(model) for model in models],
         encoding_versions={encoding.name: encoding.version for encoding in encodings},
+        encoding_code={encoding.name: code_digest(encoding) for encoding in encodings},
         deviations=[*draft.unpublishable, *draft.deviations],
         publishable=not draft.unpublishable,
         settings={
@@ -170,6 +174,7 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         split_sha256={relative(path, root): digest for path, digest in discovery.splits.items()},
         not_here=sorted(discovery.not_here),
     )
+    manifest = manifest.model_copy(update={"experiment": experiment_id(manifest)})
     spec = RunSpec(
         manifest=manifest,
         sources={
@@ -373,6 +378,9 @@ def _model_entry(model: ModelSpec) -> ModelEntry:
         vendor=model.vendor,
         tier=model.tier,
         status=model.status,
+        max_tokens=model.max_tokens,
+        settings=model.settings,
+        prices=model.prices,
         prices_checked=None if model.checked is None else model.checked.isoformat(),
         price_source=model.price_source,
         note=model.note,

@@ -63,6 +63,8 @@ class Git(Frozen):
     """40 hex digits; None outside a repository."""
     dirty: bool | None = None
     """Untracked files count; None outside a repository."""
+    diff_sha256: str | None = None
+    """If dirty: SHA-256 of what differs from the commit, with names and contents of untracked files."""
 
 
 class ModelUsed(Frozen):

@@ -2,28 +2,58 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import platform
 import secrets
 import subprocess
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from pytest_cellprose.digest import digest, sha256_of
 from pytest_cellprose.record import Git
 
-MEASURED_PACKAGES = (
+if TYPE_CHECKING:
+    from pytest_cellprose.run.manifest import Manifest
+
+PACKAGES = (
     "pytest-cellprose",
     "pytest",
     "pytest-xdist",
+    "execnet",
+    "anthropic",
+    "openai",
+    "httpx2",
     "markitdown",
     "pandas",
     "openpyxl",
     "markdownify",
     "numpy",
     "toktok-rs",
+    "tiktoken",
     "toon-format",
 )
-"""Their versions are part of a run: each has a hand in what was sent, counted or scored."""
+"""Their versions are part of a run: each has a hand in what was sent, answered, counted or scored."""
+
+_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+"""What a repository without a commit is compared with; git knows it everywhere."""
+_ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
+"""Set inside a git hook: they would name another repository than the folder's."""
+_PLAIN_DIFF = (
+    "-c", "core.quotePath=true",
+    "-c", "diff.algorithm=myers",
+    "-c", "diff.context=3",
+    "-c", "diff.indentHeuristic=true",
+    "-c", "diff.interHunkContext=0",
+    "-c", "diff.mnemonicPrefix=false",
+    "-c", "diff.noprefix=false",
+    "-c", "diff.relative=false",
+    "-c", "diff.suppressBlankEmpty=false",
+)  # fmt: skip
+"""A user's taste in diffs does not change the digest."""
 
 
 def new_run_id() -> str:
@@ -32,9 +62,35 @@ def new_run_id() -> str:
     return f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03d}Z-{secrets.token_hex(3)}"
 
 
+def experiment_id(manifest: Manifest) -> str:
+    """SHA-256 over all that decides what is measured (DESIGN section 7): equal for runs that measure the same.
+
+    The order of lists counts, that of a mapping's keys does not. Outside it: the run's id, times, folder and
+    command line, parallelism, calls in flight, caps, approval, retries, prices, what was resumed or excluded.
+    """
+    model = {"alias", "model_id", "vendor", "max_tokens", "settings"}
+    parts = manifest.model_dump(
+        mode="json",
+        include={
+            "mode": True,
+            "challenger": True,
+            "matrix": True,
+            "models": {"__all__": model},
+            "method": True,
+            "versions": True,
+            "package_sha256": True,
+            "encoding_versions": True,
+            "encoding_code": True,
+            "git": True,
+        },
+    )
+    return digest(parts)
+
+
 def versions() -> dict[str, str]:
+    """Of Python and of the installed `PACKAGES`, from their metadata: none of them is imported."""
     found = {"python": platform.python_version()}
-    for package in MEASURED_PACKAGES:
+    for package in PACKAGES:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
@@ -43,23 +99,67 @@ def versions() -> dict[str, str]:
 
 
 def git_state(root: Path, out: Path) -> Git:
-    """The commit and whether the tree is dirty as git sees it, untracked files included, `out` excluded."""
-    commit = _git(root, "rev-parse", "--verify", "HEAD")
-    pathspecs = ["."]
+    """The repository that holds `root`: its commit, whether it is dirty as git sees it, untracked files included,
+    and if it is, the digest of what differs. `out` is excluded."""
     top = _git(root, "rev-parse", "--show-toplevel")
-    if top and out.is_relative_to(Path(top).resolve()):
-        pathspecs = [":/", f":(exclude,top){out.relative_to(Path(top).resolve()).as_posix()}"]
-    status = _git(root, "status", "--porcelain", "--untracked-files=normal", "--", *pathspecs)
-    if commit is None and status is None:
+    if top is None:
         return Git()
-    return Git(commit=commit, dirty=status != "")
+    paths = _all_but(out, Path(top).resolve())
+    commit = _git(root, "rev-parse", "--verify", "--quiet", "HEAD")
+    status = _git(root, "status", "--porcelain", "--untracked-files=normal", "--", *paths)
+    dirty = None if status is None else status != ""
+    return Git(commit=commit, dirty=dirty, diff_sha256=_diff_sha256(Path(top), commit, paths) if dirty else None)
+
+
+def same_but_results(root: Path, out: Path, commit: str) -> bool:
+    """Whether HEAD has the same files as `commit`, those under `out` aside; False if there is no such commit."""
+    top = _git(root, "rev-parse", "--show-toplevel")
+    if top is None:
+        return False
+    return (
+        _git(root, "diff", "--quiet", "--no-ext-diff", commit, "HEAD", "--", *_all_but(out, Path(top).resolve())) == ""
+    )
+
+
+def _all_but(out: Path, top: Path) -> list[str]:
+    """Pathspecs of a whole repository without the out folder."""
+    if out == top or not out.is_relative_to(top):
+        return [":/"]
+    return [":/", f":(exclude,top,literal){out.relative_to(top).as_posix()}"]
+
+
+def _diff_sha256(top: Path, commit: str | None, paths: Sequence[str]) -> str | None:
+    """SHA-256 of the diff to the commit, followed by a line for each untracked file: its name and its digest."""
+    options = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--binary", "--full-index")
+    diff = _git_bytes(top, *_PLAIN_DIFF, "diff", *options, commit or _EMPTY_TREE, "--", *paths)
+    untracked = _git_bytes(top, "ls-files", "--others", "--exclude-standard", "-z", "--", *paths)
+    if diff is None or untracked is None:
+        return None
+    total = hashlib.sha256(diff)
+    for name in sorted(filter(None, untracked.split(b"\0"))):
+        total.update(b"\n" + name + b" " + _content(top / os.fsdecode(name)).encode())
+    return total.hexdigest()
+
+
+def _content(path: Path) -> str:
+    """A file's digest; of a link where it leads, and of a repository inside this one nothing but its name."""
+    if path.is_symlink():
+        return f"-> {path.readlink()}"
+    return sha256_of(path) if path.is_file() else ""
 
 
 def _git(root: Path, *arguments: str) -> str | None:
+    output = _git_bytes(root, *arguments)
+    return None if output is None else os.fsdecode(output).strip()
+
+
+def _git_bytes(root: Path, *arguments: str) -> bytes | None:
+    """What git prints; None if it fails or is not there."""
+    environment = {name: value for name, value in os.environ.items() if name not in _ELSEWHERE}
     try:
         done = subprocess.run(
-            ["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=60, check=True
+            ["git", "-C", str(root), *arguments], capture_output=True, timeout=60, check=True, env=environment
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.strip()
+    return done.stdout

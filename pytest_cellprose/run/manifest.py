@@ -10,7 +10,8 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from pytest_cellprose.record import CellId, Frozen, Git, SetName
+from pytest_cellprose.record import CellId, Frozen, Git, Prices, SetName
+from pytest_cellprose.run.method import Method
 
 MANIFEST_SCHEMA = 1
 
@@ -79,6 +80,10 @@ class ModelEntry(Frozen):
     tier: str | None = None
     status: str
     """``proposed``, ``parked``, ``apart`` (reported in a table of its own), ``offline`` or ``other``."""
+    max_tokens: int | None = None
+    settings: dict[str, str] = Field(default_factory=dict)
+    """What is sent explicitly beside max_tokens."""
+    prices: Prices | None = None
     prices_checked: str | None = None
     price_source: str | None = None
     note: str | None = None
@@ -110,6 +115,8 @@ class MergedRun(Frozen):
 class Manifest(Frozen):
     schema_: int = Field(default=MANIFEST_SCHEMA, alias="schema")
     run: str
+    experiment: str = ""
+    """`pytest_cellprose.run.identity.experiment_id`; empty in manifests older than it."""
     mode: Mode
     started: str
     finished: str | None = None
@@ -119,6 +126,10 @@ class Manifest(Frozen):
     git: Git
     versions: dict[str, str]
     """Python, this package, and every library whose output is measured."""
+    package_sha256: str = ""
+    """Over this package's own Python files."""
+    method: Method | None = None
+    """Digests of protocol, prompts and scorer."""
     challenger: str
     """The encoding whose ratio is taken against every other but ``none``."""
     matrix: Matrix
@@ -129,6 +140,8 @@ class Manifest(Frozen):
     """The runs that this one was put together from; their records keep their own run ids."""
     models: list[ModelEntry]
     encoding_versions: dict[str, str]
+    encoding_code: dict[str, str] = Field(default_factory=dict)
+    """Encoding -> SHA-256 over the code that its texts come from (`pytest_cellprose.run.cache.code_digest`)."""
     deviations: list[str] = Field(default_factory=list)
     """Departures from the protocol that were known when the run started."""
     publishable: bool = False
