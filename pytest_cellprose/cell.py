@@ -14,6 +14,7 @@ from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.models.pricing import cost_as_billed_nanousd, usage_cost_nanousd
 from pytest_cellprose.models.registry import ModelSpec
 from pytest_cellprose.models.tokens import count, counter_name
+from pytest_cellprose.plain import plain, plain_text
 from pytest_cellprose.providers.base import CountsTokens, ModelFailure, PathFault, Provider, Reply, Request
 from pytest_cellprose.questions.ask import SYSTEM, prompt
 from pytest_cellprose.questions.schema import Question, QuestionFile
@@ -130,14 +131,14 @@ def measure(ask: Ask, provider: Provider, *, run: str, git: Git, final: bool) ->
         attempts, limited, outcome = reply.attempts, reply.limited, Outcome(status="scored")
     except ModelFailure as failure:
         reply, attempts, limited = failure.reply, failure.attempts, failure.limited
-        outcome = Outcome(status="failure", kind=failure.kind, detail=storable(failure.detail))
+        outcome = Outcome(status="failure", kind=failure.kind, detail=plain_text(failure.detail))
     except PathFault as fault:
         reply, attempts, limited, reached = fault.reply, fault.attempts, fault.limited, False
-        outcome = _path_outcome(fault.kind, storable(fault.detail), final=final)
+        outcome = _path_outcome(plain_text(fault.kind), plain_text(fault.detail), final=final)
     seconds = time.perf_counter() - clock
 
     questions = ask.questions.questions
-    text = None if reply is None else storable(reply.text)
+    text = None if reply is None else plain_text(reply.text)
     marks: dict[str, Any] = {}
     if outcome.status == "scored":
         marks = _scored(questions, text or "")
@@ -150,7 +151,7 @@ def measure(ask: Ask, provider: Provider, *, run: str, git: Git, final: bool) ->
             "prompt_sha256": request.prompt_sha256,
             "model": ModelUsed(
                 requested=request.model_id,
-                returned=None if reply is None else reply.returned_model,
+                returned=None if reply is None else plain(reply.returned_model),
                 settings={"max_tokens": request.max_tokens, **request.settings},
             ),
             "usage": usage,
@@ -158,8 +159,8 @@ def measure(ask: Ask, provider: Provider, *, run: str, git: Git, final: bool) ->
             "cost_nanousd": usage_cost_nanousd(ask.model.prices, usage),
             "cost_as_billed_nanousd": cost_as_billed_nanousd(ask.model.prices, usage),
             "seconds": round(seconds, 6),
-            "attempts": attempts,
-            "limited": limited,
+            "attempts": plain(attempts),
+            "limited": plain(limited),
             "reply": text,
             **marks,
         }
@@ -219,13 +220,13 @@ def _no_marks(questions: Sequence[Question]) -> dict[str, Any]:
 
 def not_encoded(ask: Ask, reason: str, *, run: str, git: Git) -> Record:
     """The record of a cell whose encoding gave no text: a fault, nothing was sent."""
-    outcome = Outcome(status="fault", kind="encoding", detail=storable(reason))
+    outcome = Outcome(status="fault", kind="encoding", detail=plain_text(reason))
     return _unmeasured(ask, outcome, run=run, git=git, started=utc_now())
 
 
 def not_admitted(ask: Ask, kind: str, reason: str, *, run: str, git: Git) -> Record:
     """The record of a live cell that was not allowed to start: a fault in every mode, nothing was sent."""
-    outcome = Outcome(status="fault", kind=kind, detail=storable(reason))
+    outcome = Outcome(status="fault", kind=kind, detail=plain_text(reason))
     return _unmeasured(ask, outcome, run=run, git=git, started=utc_now())
 
 
@@ -252,8 +253,3 @@ def _unmeasured(ask: Ask, outcome: Outcome, *, run: str, git: Git, started: str)
 def count_prompt(request: Request) -> int:
     """o200k_base tokens of system prompt and prompt."""
     return count(request.system) + count(request.prompt)
-
-
-def storable(text: str) -> str:
-    """A model's text as JSON can hold it: lone surrogates, which no UTF-8 file can store, are escaped."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
+from warnings import WarningMessage
 
 import pytest
 
@@ -57,6 +58,18 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         from pytest_cellprose.controller import received_run
 
         config.stash[RUN] = received_run(config, worker_input[_WORKER_INPUT])
+        config.pluginmanager.register(_PlainWarnings(), "cellprose-warnings")
+
+
+class _PlainWarnings:
+    """In xdist's workers: warnings that can be passed on."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_warning_recorded(self, warning_message: WarningMessage) -> None:
+        from pytest_cellprose.plain import plain, sendable_integer
+
+        if isinstance(warning_message.message, Warning):
+            warning_message.message.args = plain(warning_message.message.args, integer=sendable_integer)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -220,6 +233,17 @@ def pytest_runtest_makereport(
     elif call.excinfo is not None and report.failed and isinstance(taken, Cell) and taken.set == "heldout":
         report.longrepr = withheld(call.excinfo)
     return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable(config: pytest.Config) -> Generator[None, Any, Any]:
+    """Any test's report that xdist cannot pass on would end the run, its calls included."""
+    data = yield
+    if config.stash[RUN] is None:
+        return data
+    from pytest_cellprose.plain import plain, sendable_integer
+
+    return plain(data, integer=sendable_integer if hasattr(config, "workerinput") else int)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -7,9 +7,11 @@ types only and is complete in itself.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from pytest_cellprose.plain import plain
 
 RECORD_SCHEMA = 1
 
@@ -100,8 +102,8 @@ class Usage(Frozen):
     output: int | None = None
     """All output tokens, reasoning included."""
     reasoning: int | None = None
-    raw: Any = None
-    """The provider's own usage object, verbatim."""
+    raw: Annotated[Any, BeforeValidator(plain)] = None
+    """The provider's own usage object, verbatim, in plain JSON."""
 
 
 class CountedTokens(Frozen):

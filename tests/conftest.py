@@ -9,6 +9,16 @@ import pytest
 
 pytest_plugins = ["pytester"]
 
+OTHER_PLUGINS = ("flaky", "random_order", "randomly", "repeat", "rerunfailures", "pytest-retry")
+"""Installed for tests/integration/test_other_plugins.py, which loads them by name; nothing else is to meet them."""
+
+
+@pytest.fixture
+def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """pytest's own, without other plugins than those that a test loads itself."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", " ".join(f"-p no:{name}" for name in OTHER_PLUGINS))
+    return pytester
+
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:

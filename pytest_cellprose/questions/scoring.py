@@ -132,12 +132,12 @@ def _integer(digits: str) -> int | float:
 def _storable(answers: dict[str, Any]) -> dict[str, Any]:
     """The answers as UTF-8 JSON can hold them.
 
-    A lone surrogate becomes a question mark, and a value that nests lists or objects, which is no answer to
-    any question, becomes null: a thousand levels of it could not be written.
+    A lone surrogate becomes a question mark, NaN and infinities become their names, and a value that nests lists
+    or objects, which is no answer to any question, becomes null: a thousand levels of it could not be written.
     """
     flat = {key: value for key, value in answers.items() if not _is_nested(value)}
     text = json.dumps({key: flat.get(key) for key in answers}, ensure_ascii=False)
-    stored: dict[str, Any] = json.loads(text.encode("utf-8", "replace"), parse_int=_integer)
+    stored: dict[str, Any] = json.loads(text.encode("utf-8", "replace"), parse_int=_integer, parse_constant=str)
     return stored
 
 

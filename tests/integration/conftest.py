@@ -81,7 +81,7 @@ class Bench:
     def run(self, *arguments: str) -> pytest.RunResult:
         """pytest in this process, where it cannot start over as it does for ``--option VALUE``: hence with a ``=``."""
         joined = rewritten(arguments, self.pytester.path)
-        return self.pytester.runpytest("-p", "no:randomly", *(arguments if joined is None else joined))
+        return self.pytester.runpytest(*(arguments if joined is None else joined))
 
     def records(self) -> list[dict[str, Any]]:
         """Every record of every run."""
