@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,16 +18,18 @@ import pytest
 
 from pytest_cellprose.builtin import registered
 from pytest_cellprose.cell import Cell
-from pytest_cellprose.draft import PlanError, Problem
+from pytest_cellprose.draft import PlanError, Problem, some
 from pytest_cellprose.money import approval_problem, cap_lines, cost_lines, skipped_line, workers
 from pytest_cellprose.options import cells_folders, read_settings
 from pytest_cellprose.plan import CommandLine, Plan, build_plan
+from pytest_cellprose.protocol import CellTests
 from pytest_cellprose.record import CellId, Record, utc_now
 from pytest_cellprose.run.budget import PendingCall
 from pytest_cellprose.run.cache import TextCache
 from pytest_cellprose.run.pump import Pump
 from pytest_cellprose.run.session import RunSession, RunSpec
 from pytest_cellprose.run.shards import own_cells
+from pytest_cellprose.run.workers import announce, hear_out, told_to_end, worker_of
 from pytest_cellprose.selection import reaches_cell_test
 
 if TYPE_CHECKING:
@@ -55,8 +58,12 @@ class Run:
     """Cells that more than one selected test takes."""
     pump: Pump[CellId, Record] | None = None
     """Keeps the calls of coming tests running; only where live cells run."""
+    tests: CellTests = field(default_factory=lambda: CellTests(0))
+    """Runs the tests of this process that take a cell."""
+    worker: Any = None
+    """xdist's plugin; only in a worker."""
     untaken: list[str] = field(default_factory=list)
-    """Cells that were called ahead and whose tests never asked for them."""
+    """Cells that were called ahead and whose tests never asked for them, with what went wrong, if anything did."""
     report: Report | None = None
     """Once the session is over."""
 
@@ -92,26 +99,53 @@ class Run:
         """
         cells = [cell_of(item) for item in items if not any(map(item.get_closest_marker, ("skip", "skipif")))]
         vendor = {alias: model.vendor for alias, model in self.spec.models.items() if model.live}
-        upcoming = [cell for cell in cells if cell and cell.model in vendor and cell not in self.shared]
-        if upcoming:
+        if any(self.runs(cell) for cell in self.position if cell.model in vendor):
+            upcoming = [cell for cell in cells if cell and cell.model in vendor and cell not in self.shared]
             self.pump = Pump(
                 dict.fromkeys(upcoming),
                 lane_of=lambda cell: vendor[cell.model],
-                prepare=self.session.prepared,
+                prepare=lambda cell: self.session.prepared(cell, shared=cell in self.shared),
                 ceilings={name: self.session.calls_at_a_time(name) for name in sorted(set(vendor.values()))},
                 limited=lambda record: record.limited > 0,
                 last=lambda record: record.outcome.kind == "authentication",
+                halted=self.told_to_end,
+                changed=self.session.note_limit,
             )
 
-    def finish_calls(self) -> None:
-        """Let the calls under way finish; they are paid for and recorded, whether a test asked for them or not."""
-        if self.pump is not None:
-            self.untaken += map(str, self.pump.drain())
+    def begin(self, item: pytest.Item) -> None:
+        """Before a test runs once more: the reports that come are about it."""
+        if self.worker is not None:
+            announce(self.worker, item)
+
+    def told_to_end(self) -> bool:
+        """Whether xdist's controller wants no more tests of this worker."""
+        return self.worker is not None and told_to_end(self.worker)
+
+    def finish_calls(self, config: pytest.Config) -> bool:
+        """Let the calls under way finish; they are paid for and recorded, whether a test asked for them or not.
+
+        Ctrl-C ends the waiting: the calls that are still under way are given up, and this returns False.
+        """
+        pump, self.pump = self.pump, None
+        if pump is None:
+            return True
+        try:
+            if pump.under_way:
+                tell(config, f"{pump.under_way} calls are under way: waiting for them (Ctrl-C gives them up)")
+            left = pump.drain()
+        except KeyboardInterrupt:
+            given_up = pump.abandon()
+            for cell in given_up:
+                self.session.give_up(cell)
+            tell(config, f"{len(given_up)} calls were given up: they may be billed")
+            return False
+        self.untaken += [str(cell) if error is None else f"{cell}: {error}" for cell, error in left.items()]
+        return True
 
     def _record(self, cell: CellId) -> Record:
-        if self.pump is not None and cell not in self.shared and self.spec.models[cell.model].live:
+        if self.pump is not None and self.spec.models[cell.model].live:
             return self.pump.take(cell)
-        return self.session.record(cell, shared=cell in self.shared)
+        return self.session.prepared(cell, shared=cell in self.shared)()
 
 
 def planned_run(config: pytest.Config) -> Run | None:
@@ -148,14 +182,15 @@ def build_run(config: pytest.Config) -> Run:
     session = RunSession(plan.spec, offered.encodings, offered.providers, _admit(config))
     processes = workers(getattr(config.option, "numprocesses", None), getattr(config.option, "tx", ()))
     in_flight = processes * max(plan.spec.in_flight.values())
-    return Run(plan.spec, session, plan, settings, in_flight=in_flight)
+    return Run(plan.spec, session, plan, settings, in_flight=in_flight, tests=CellTests(plan.spec.fault_retries))
 
 
 def received_run(config: pytest.Config, text: str) -> Run:
     """The controller's plan, in a worker; nothing is checked again."""
     offered = registered(config)
     spec = RunSpec.model_validate_json(text)
-    return Run(spec, RunSession(spec, offered.encodings, offered.providers, _admit(config)))
+    session = RunSession(spec, offered.encodings, offered.providers, _admit(config))
+    return Run(spec, session, tests=CellTests(spec.fault_retries), worker=worker_of(config))
 
 
 def _admit(config: pytest.Config) -> Callable[[PendingCall], object]:
@@ -290,6 +325,35 @@ def finish(run: Run) -> None:
     run.report = write_reports(store.folder, manifest, store.records())
 
 
+def run_faulted_again(run: Run, session: pytest.Session) -> None:
+    """One more pass over the tests whose cells were not measured (DESIGN section 5), in this process.
+
+    Not after a vendor's cap was reached: what is left of it is for cells that were never called.
+    """
+
+    def prepare(items: Sequence[pytest.Item]) -> None:
+        if not run.finish_calls(session.config):
+            raise KeyboardInterrupt
+        run.look_ahead(items)
+
+    run.tests.run_again(session, allowed=lambda: not run.session.capped, prepare=prepare, begin=run.begin)
+
+
+def finish_interrupted(run: Run, config: pytest.Config) -> None:
+    """After Ctrl-C: let the calls under way finish, here and in xdist's workers. Another Ctrl-C ends the waiting."""
+    if run.finish_calls(config) and run.plan is not None:
+        with suppress(KeyboardInterrupt):
+            hear_out(config)
+
+
+def tell(config: pytest.Config, text: str) -> None:
+    """Say something to whoever waits at the terminal; a worker has none."""
+    reporter: pytest.TerminalReporter | None = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None:
+        reporter.ensure_newline()
+        reporter.write_line(f"cellprose: {text}")
+
+
 def is_mode_skip(run: Run, report: pytest.TestReport) -> bool:
     """Whether a test was skipped because its model does not run in this mode."""
     if not isinstance(report.longrepr, tuple):
@@ -298,8 +362,13 @@ def is_mode_skip(run: Run, report: pytest.TestReport) -> bool:
     return reason in run.spec.manifest.matrix.skipped_models.values()
 
 
-def missing_cells(run: Run) -> bool:
-    """Whether a final run left a planned cell without a score: such a run is not publishable, and no success."""
+def unmeasured(run: Run) -> bool:
+    """Whether cells that no failed test stands for were not measured, so that the run is no success.
+
+    In a final run that is any planned cell; else one that was to run again when its worker died.
+    """
+    if run.tests.awaited:
+        return True
     return run.spec.manifest.mode == "final" and (run.report is None or run.report.cells.missing > 0)
 
 
@@ -317,6 +386,11 @@ def summary_lines(run: Run, width: int, *, colour: bool, unicode: bool) -> list[
         lines.append(
             f"{len(run.untaken)} calls were under way when the run ended: let finish, paid for and recorded "
             f"({run.untaken[0]}{', …' if len(run.untaken) > 1 else ''})"
+        )
+    if run.tests.awaited:
+        lines.append(
+            f"{len(run.tests.awaited)} tests were to run again and did not, for their worker ended: "
+            f"{some(sorted(run.tests.awaited))}"
         )
     skipped = skipped_line(run.session, [cell for cell in run.selected if not run.runs(cell)])
     if skipped is not None:

@@ -35,6 +35,7 @@ VALUED = (
     "--cellprose-vendor-cap-usd",
     "--cellprose-wall-clock",
     "--cellprose-inflight",
+    "--cellprose-fault-retries",
     "--cellprose-resume",
     "--cellprose-out",
 )
@@ -79,6 +80,8 @@ class Settings:
     """Vendor -> live calls at a time in one process; under the empty name, for every other vendor."""
     resume: str | None = None
     """The run to take cells over from."""
+    fault_retries: int | None = None
+    """How many more passes there are over faulted cells at the end of the run; None: as the mode has it."""
     wall_clock: float | None = None
     """Seconds after which no live call is started."""
 
@@ -269,6 +272,13 @@ def _add_gate_options(parser: pytest.Parser) -> None:
         f"comma-separated (default: {DEFAULT_IN_FLIGHT} for each)",
     )
     group.addoption(
+        "--cellprose-fault-retries",
+        default=None,
+        metavar="N",
+        help="at the end of the run, run cells that were not measured again, up to N times; not after a spend cap, and "
+        "not in a final run (default: 1)",
+    )
+    group.addoption(
         "--cellprose-resume",
         default=None,
         metavar="RUN",
@@ -359,6 +369,9 @@ def read_settings(config: pytest.Config) -> Settings:
         )
         or {},
         resume=option("cellprose_resume"),
+        fault_retries=checked(
+            "--cellprose-fault-retries", option("cellprose_fault_retries"), _natural, "a whole number from 0"
+        ),
         wall_clock=checked("--cellprose-wall-clock", option("cellprose_wall_clock"), _seconds, "a number of seconds"),
     )
     if settings.subset is not None and not final:
@@ -369,6 +382,8 @@ def read_settings(config: pytest.Config) -> Settings:
         problems.append("--cellprose-shard: a final run is one invocation (protocol section 5.2) and has no shards")
     if settings.exclude and not final:
         problems.append("--cellprose-exclude leaves held-out workbooks out: it goes with --cellprose-final")
+    if settings.fault_retries and final:
+        problems.append("--cellprose-fault-retries: in a final run a call is made once (protocol section 5.6)")
     if problems:
         raise pytest.UsageError("\n".join(["cellprose:", *(f"  {problem}" for problem in problems)]))
     return settings
@@ -401,6 +416,13 @@ def _shard(text: str) -> tuple[int, int]:
     if shard[0] > shard[1]:
         raise ValueError
     return shard
+
+
+def _natural(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise ValueError
+    return number
 
 
 def _amount(text: str) -> Decimal:

@@ -186,6 +186,7 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         cache=cache.folder,
         outputs=outputs,
         in_flight=dict(settings.in_flight),
+        fault_retries=_fault_retries(settings),
         ancestor=None if ancestor is None else ancestor.folder,
         caps={vendor: nanousd(cap) for vendor, cap in settings.vendor_caps.items()},
     )
@@ -369,6 +370,10 @@ def _planned_out(models: Iterable[ModelSpec], encodings: Iterable[Encoding]) -> 
 
 def _repeats(settings: Settings) -> int:
     return settings.reps if settings.reps is not None else REPEATS if settings.final else 1
+
+
+def _fault_retries(settings: Settings) -> int:
+    return settings.fault_retries if settings.fault_retries is not None else 0 if settings.final else 1
 
 
 def _model_entry(model: ModelSpec) -> ModelEntry:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 from warnings import WarningMessage
 
@@ -53,11 +53,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         if cells_folders(config):
             from pytest_cellprose.controller import planned_run
 
-            config.stash[RUN] = planned_run(config)
+            _take_up(config, planned_run(config))
     elif _WORKER_INPUT in worker_input:
         from pytest_cellprose.controller import received_run
 
-        config.stash[RUN] = received_run(config, worker_input[_WORKER_INPUT])
+        _take_up(config, received_run(config, worker_input[_WORKER_INPUT]))
         config.pluginmanager.register(_PlainWarnings(), "cellprose-warnings")
 
 
@@ -70,6 +70,12 @@ class _PlainWarnings:
 
         if isinstance(warning_message.message, Warning):
             warning_message.message.args = plain(warning_message.message.args, integer=sendable_integer)
+
+
+def _take_up(config: pytest.Config, run: Run | None) -> None:
+    config.stash[RUN] = run
+    if run is not None:
+        config.pluginmanager.register(run.tests, "cellprose-tests")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -144,7 +150,7 @@ def _run_for(config: pytest.Config) -> Run | None:
         if cells_folders(config):
             from pytest_cellprose.controller import build_run
 
-            config.stash[RUN] = build_run(config)
+            _take_up(config, build_run(config))
     return config.stash[RUN]
 
 
@@ -193,20 +199,53 @@ def _require_environment(run: Run) -> None:
         pytest.exit(text, returncode=pytest.ExitCode.USAGE_ERROR)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtestloop(session: pytest.Session) -> None:
-    """Keep calls in flight where the tests run: in this process, or in each of xdist's workers."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    """Keep calls in flight where the tests run, and run what was not measured once more before the run ends."""
     run = session.config.stash[RUN]
     if run is None or session.config.option.collectonly:
-        return
-    worker = getattr(session.config, "workerinput", None)
-    if worker is None:
-        run.look_ahead(session.items)
-    elif worker.get(_WORKER_STRIDE):
-        from pytest_cellprose.run.schedule import stride
+        return (yield)
+    from pytest_cellprose.controller import finish_interrupted, run_faulted_again
 
-        number = int(worker["workerid"].removeprefix("gw"))
-        run.look_ahead(stride(session.items, number, worker["workercount"]))
+    run.look_ahead(_upcoming(session))
+    try:
+        result = yield
+        run_faulted_again(run, session)
+        return result
+    except KeyboardInterrupt:
+        finish_interrupted(run, session.config)
+        raise
+    finally:
+        run.tests.give_up(run.begin)
+
+
+def _upcoming(session: pytest.Session) -> Sequence[pytest.Item]:
+    """The tests that this process will run, as far as that is known beforehand."""
+    worker: dict[str, Any] | None = getattr(session.config, "workerinput", None)
+    if worker is None:
+        return session.items
+    if not worker.get(_WORKER_STRIDE):
+        return []
+    from pytest_cellprose.run.schedule import stride
+
+    return stride(session.items, int(worker["workerid"].removeprefix("gw")), worker["workercount"])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Tests that take a cell run under a protocol of their own, whatever plugins there are that repeat tests."""
+    run = item.config.stash[RUN]
+    if run is None:
+        return None
+    from pytest_cellprose.controller import cell_of
+
+    if cell_of(item) not in run.position:
+        return None
+    if run.told_to_end():
+        item.session.shouldstop = item.session.shouldstop or "cellprose: told to end"
+    else:
+        run.tests.run(item, nextitem)
+    return True
 
 
 @pytest.hookimpl(wrapper=True)
@@ -217,9 +256,12 @@ def pytest_runtest_makereport(
         return (yield)
     from pytest_cellprose.cell import Cell, CellFault
     from pytest_cellprose.controller import outcome_property, withheld
+    from pytest_cellprose.protocol import RECORD
 
     taken = getattr(item, "funcargs", {}).get("cell")
     record = taken.record if isinstance(taken, Cell) else None
+    if record is not None:
+        item.stash[RECORD] = record
     if record is not None and record.outcome.kind == "authentication":
         # every other call of this vendor would end the same way; a worker passes this on to xdist's controller
         item.session.shouldstop = f"cellprose: {record.outcome.detail}"
@@ -253,7 +295,10 @@ def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -
     if run is None or not isinstance(report, pytest.TestReport):
         return None
     from pytest_cellprose.controller import is_mode_skip, test_status
+    from pytest_cellprose.protocol import RERUN
 
+    if report.outcome == RERUN:
+        return RERUN, "R", ("RERUN", {"yellow": True})
     if report.when == "call" and report.passed:
         status = test_status(report.user_properties)
         return None if status is None else ("passed", *status)
@@ -268,14 +313,15 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     run = session.config.stash.get(RUN, None)
     if run is None or session.config.option.collectonly:
         return
-    run.finish_calls()
+    if not run.finish_calls(session.config):
+        session.exitstatus = pytest.ExitCode.INTERRUPTED
     if run.plan is None:
         session.config.workeroutput[_WORKER_OUTPUT] = run.untaken  # type: ignore[attr-defined]
         return
-    from pytest_cellprose.controller import finish, missing_cells
+    from pytest_cellprose.controller import finish, unmeasured
 
     finish(run)
-    if missing_cells(run) and session.exitstatus == pytest.ExitCode.OK:
+    if unmeasured(run) and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 

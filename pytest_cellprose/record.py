@@ -32,6 +32,9 @@ FAILURES = (
 UNSCORED_FAULTS = ("authentication", "quota", "spend_cap", "interrupted")
 """Faults of the account or the run, which say nothing about a model: no score in a final run either."""
 
+NEVER_RERUN = frozenset({"authentication", "spend_cap", "wall_clock", "interrupted"})
+"""Faults that are the same when their cell runs again in the same run (DESIGN section 5)."""
+
 
 def utc_now() -> str:
     """The time as records and manifests write it: UTC, ISO 8601, to the millisecond."""

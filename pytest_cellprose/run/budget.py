@@ -23,11 +23,14 @@ from pydantic import Field, ValidationError
 
 from pytest_cellprose.models.pricing import NANOUSD, dollars
 from pytest_cellprose.models.registry import ModelSpec
-from pytest_cellprose.record import CellId, Frozen, Record
+from pytest_cellprose.record import CellId, Frozen, Record, utc_now
 from pytest_cellprose.run.store import StoreError
 
 LONGEST_CALL = 1900.0
 """Seconds: the wall clock of a call, and a little. A reservation that is older belongs to a process that died."""
+
+MOST_LIMITS = 500
+"""So many changes of limits are kept: the file is written anew for each call."""
 
 SPEND_CAP = "spend_cap"
 WALL_CLOCK = "wall_clock"
@@ -85,9 +88,24 @@ class Reservation(Frozen):
     """Seconds since the epoch."""
 
 
+class Limit(Frozen):
+    """A new number of calls that one process may run at a vendor at a time."""
+
+    vendor: str
+    process: str
+    """``main``, or the name of xdist's worker."""
+    calls: int
+    since: str
+    """UTC, ISO 8601."""
+
+
 class LedgerState(Frozen):
     vendors: dict[str, Account] = Field(default_factory=dict)
     open: dict[str, Reservation] = Field(default_factory=dict)
+    capped: bool = False
+    """A call was refused because its vendor's cap had no room for it."""
+    limits: list[Limit] = Field(default_factory=list)
+    """How refusals for too many requests lowered the number of calls at a time, and how it recovered; the latest."""
 
     def reserved(self, vendor: str) -> int:
         return sum(held.expected for held in self.open.values() if held.vendor == vendor)
@@ -130,6 +148,7 @@ class Ledger:
             if cap is not None and state.counted(vendor) + expected > cap:
                 if state.counted(vendor) - state.running(vendor, now) + expected <= cap:
                     return None
+                self._write(state.model_copy(update={"capped": True}))
                 return Refusal(SPEND_CAP, _no_room(state, vendor, expected, cap))
             name = secrets.token_hex(8)
             held = Reservation(vendor=vendor, cell=str(call.cell), expected=expected, started=now)
@@ -148,7 +167,15 @@ class Ledger:
                 assumed=account.assumed + (held.expected if cost is None else 0),
                 calls=account.calls + 1,
             )
-            self._write(LedgerState(vendors={**state.vendors, held.vendor: account}, open=still_open))
+            vendors = {**state.vendors, held.vendor: account}
+            self._write(state.model_copy(update={"vendors": vendors, "open": still_open}))
+
+    def note_limit(self, vendor: str, calls: int, process: str) -> None:
+        """Add a new limit of calls at a time to the history."""
+        limit = Limit(vendor=vendor, process=process, calls=calls, since=utc_now())
+        with self._lock():
+            state = self.state()
+            self._write(state.model_copy(update={"limits": [*state.limits, limit][-MOST_LIMITS:]}))
 
     @contextmanager
     def _lock(self) -> Iterator[None]:

@@ -1,16 +1,17 @@
 """Calls in flight: the calls of coming tests run while the test of an earlier cell waits for its own.
 
 Tests report one after another, in the plan's order, and each gets the record of its own cell; only the waiting
-is shared. What a call needs is made in the thread that runs the tests, and the calls themselves run in threads.
+is shared. What a call needs is made in the thread that runs the tests, and each call runs in a thread of its own:
+Ctrl-C reaches the thread that waits, and never a call that is paid for.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
-from threading import Condition
+from threading import Condition, Thread
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
@@ -39,8 +40,13 @@ class Lane:
         self.allowed = float(self.ceiling)
 
     @property
+    def limit(self) -> int:
+        """How many calls may run now."""
+        return int(self.allowed)
+
+    @property
     def free(self) -> bool:
-        return self.running < int(self.allowed)
+        return self.running < self.limit
 
     def learn(self, limited: bool) -> None:
         """Take note of a call that ended, `limited` if the vendor refused it for too many requests."""
@@ -56,7 +62,8 @@ class Pump(Generic[K, R]):
 
     `lane_of` names a key's lane in `ceilings`. `prepare` makes, in the caller's thread, the function that is then
     called in a thread of its own; `limited` tells of a result whether the vendor asked for fewer calls, and `last`
-    whether calling on makes no sense, so that nothing more is started ahead.
+    whether calling on makes no sense, so that nothing more is started ahead. `halted` is asked before anything is
+    started ahead. `changed` hears of every new limit of a lane, in calls at a time.
     """
 
     def __init__(
@@ -68,6 +75,8 @@ class Pump(Generic[K, R]):
         ceilings: Mapping[str, int],
         limited: Callable[[R], bool] = lambda result: False,
         last: Callable[[R], bool] = lambda result: False,
+        halted: Callable[[], bool] = lambda: False,
+        changed: Callable[[str, int], None] = lambda lane, limit: None,
     ) -> None:
         self.lanes = {name: Lane(ceiling) for name, ceiling in ceilings.items()}
         self._waiting = deque(upcoming)
@@ -75,12 +84,12 @@ class Pump(Generic[K, R]):
         self._prepare = prepare
         self._limited = limited
         self._last = last
+        self._halted = halted
+        self._changed = changed
         self._started: dict[K, Future[R]] = {}
         self._ended = Condition()
         self._stopped = False
-        in_flight = max(1, sum(ceilings.values()))
-        self._ahead = AHEAD * in_flight
-        self._threads = ThreadPoolExecutor(max_workers=in_flight, thread_name_prefix="cellprose-call")
+        self._ahead = AHEAD * max(1, sum(ceilings.values()))
 
     def take(self, key: K) -> R:
         """The result for a key; calls for later keys are started meanwhile. Raises what its call raised.
@@ -100,17 +109,30 @@ class Pump(Generic[K, R]):
         """Start nothing more for keys that nobody asks for."""
         self._stopped = True
 
-    def drain(self) -> list[K]:
-        """Let the calls under way finish; returns the keys that were called and never taken."""
+    @property
+    def under_way(self) -> int:
+        """How many calls have started and not ended."""
+        return sum(not future.done() for future in self._started.values())
+
+    def drain(self) -> dict[K, BaseException | None]:
+        """Let the calls under way finish; the keys that were called and never taken, with what their calls raised.
+
+        May be interrupted by Ctrl-C and asked again.
+        """
         self.stop()
-        self._threads.shutdown(wait=True)
-        left = list(self._started)
+        called = {key: future for key, future in self._started.items() if not future.cancel()}  # or about to be
+        wait(called.values())
         self._started.clear()
-        return left
+        return {key: future.exception() for key, future in called.items()}
+
+    def abandon(self) -> list[K]:
+        """Wait for nothing; the keys whose calls are still under way."""
+        self.stop()
+        return [key for key, future in self._started.items() if not future.done()]
 
     def _fill(self, wanted: K) -> None:
         """Start what may be started: the wanted key first, then the others in their order."""
-        if self._stopped:
+        if self._stopped or self._halted():
             self._waiting.clear()
         if wanted not in self._started:
             if wanted in self._waiting:
@@ -134,30 +156,44 @@ class Pump(Generic[K, R]):
             if not lane.free:
                 return False
             lane.running += 1
-        future: Future[R]
+        future: Future[R] = Future()
+        future.add_done_callback(self._wake)
         try:
             call = self._prepare(key)
         except Exception as error:  # it belongs to the key's own test, and not to the one that waits now
-            future = Future()
-            future.set_exception(error)
-            lane.running -= 1
-        else:
-            future = self._threads.submit(self._run, call, lane)
-        self._started[key] = future
-        future.add_done_callback(self._wake)
-        return True
-
-    def _run(self, call: Callable[[], R], lane: Lane) -> R:
-        limited = False
-        try:
-            result = call()
-            limited = self._limited(result)
-            self._stopped = self._stopped or self._last(result)
-            return result
-        finally:
             with self._ended:
                 lane.running -= 1
-                lane.learn(limited)
+            self._started[key] = future
+            future.set_exception(error)
+        else:
+            self._started[key] = future  # before its thread starts: Ctrl-C may come in between
+            Thread(target=self._run, args=(call, name, future), name=f"cellprose-call {key}", daemon=True).start()
+        return True
+
+    def _run(self, call: Callable[[], R], name: str, future: Future[R]) -> None:
+        """In the call's own thread; what it raises is its taker's to see."""
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            result = call()
+        except BaseException as error:
+            self._leave(name, limited=False)
+            future.set_exception(error)
+        else:
+            self._stopped = self._stopped or self._last(result)
+            limit = self._leave(name, limited=self._limited(result))
+            future.set_result(result)
+            if limit is not None:
+                self._changed(name, limit)
+
+    def _leave(self, name: str, *, limited: bool) -> int | None:
+        """A call has ended; the lane's limit, if that changed it."""
+        lane = self.lanes[name]
+        with self._ended:
+            before = lane.limit
+            lane.running -= 1
+            lane.learn(limited)
+            return None if lane.limit == before else lane.limit
 
     def _wake(self, future: Future[R]) -> None:
         with self._ended:

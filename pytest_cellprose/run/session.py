@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -30,7 +32,7 @@ from pytest_cellprose.run.cache import TextCache, encoding_key, reader_digest
 from pytest_cellprose.run.encode import LIMIT_SECONDS, EncodingFault, encode_text
 from pytest_cellprose.run.manifest import Manifest
 from pytest_cellprose.run.outputs import Outputs
-from pytest_cellprose.run.store import Store
+from pytest_cellprose.run.store import Store, StoreError
 from pytest_cellprose.workbook.model import Workbook
 from pytest_cellprose.workbook.refs import Range
 
@@ -54,6 +56,8 @@ class RunSpec(Frozen):
     """What calls are expected to answer; with it, every process reserves the same cost for a call."""
     in_flight: dict[str, int] = Field(default_factory=lambda: {"": 1})
     """Vendor -> calls at a time in one process; under the empty name, for every other vendor."""
+    fault_retries: int = 0
+    """How many more passes there are over faulted cells at the end of the run."""
     ancestor: Path | None = None
     """The folder of the run to take cells over from."""
     caps: dict[str, int] = Field(default_factory=dict)
@@ -128,20 +132,38 @@ class RunSession:
             worst=cost_nanousd(model.prices, prompt, model.max_tokens),
         )
 
-    def record(self, cell: CellId, *, shared: bool = False) -> Record:
-        """Call the model once, score what comes back, and store the record; it is on disk when this returns.
+    def prepared(self, cell: CellId, *, shared: bool = False) -> Callable[[], Record]:
+        """All that a cell's call needs, made here. What is returned calls the model once, scores what comes back and
+        stores the record, which is on disk then; it may do so in any thread.
 
         `shared`: other tests, maybe in other processes, take the same cell; the first to come makes the call
         and the others get its record.
         """
-        if not shared:
-            return self.prepared(cell)()
+        return partial(self._once, cell, self._prepared(cell)) if shared else self._prepared(cell)
+
+    def _once(self, cell: CellId, call: Callable[[], Record]) -> Record:
         name = hashlib.sha256(str(cell).encode()).hexdigest()[:16]
         with self.store.lock(f"cell-{name}"):
-            return self.store.find(cell) or self.prepared(cell)()
+            return self.store.find(cell) or call()
 
-    def prepared(self, cell: CellId) -> Callable[[], Record]:
-        """All that a cell's call needs, made here; what is returned makes the call and may do so in any thread."""
+    def give_up(self, cell: CellId) -> None:
+        """Record that a cell's call was under way and nobody waited for its end."""
+        manifest = self.spec.manifest
+        said = "the run was interrupted while the call was under way: it may be billed"
+        record = not_admitted(self._ask(cell, None), "interrupted", said, run=manifest.run, git=manifest.git)
+        self._stored(record.model_copy(update={"attempts": 1}))
+
+    @property
+    def capped(self) -> bool:
+        """Whether a call of this run was refused because its vendor's cap had no room for it."""
+        return self._admission.ledger.state().capped
+
+    def note_limit(self, vendor: str, limit: int) -> None:
+        """Keep the history of how many calls of a vendor may run at a time in this process."""
+        with suppress(StoreError, OSError):  # a ledger that cannot be written stops the next call, and says so
+            self._admission.ledger.note_limit(vendor, limit, os.environ.get("PYTEST_XDIST_WORKER", "main"))
+
+    def _prepared(self, cell: CellId) -> Callable[[], Record]:
         manifest = self.spec.manifest
         try:
             ask = self._ask(cell, self._text(cell.workbook, cell.encoding))
@@ -152,8 +174,14 @@ class RunSession:
         before = self._ancestors.get(cell)
         if before is not None and before.inputs_id == request_of(ask).inputs_id:
             return partial(self._stored, taken_over(ask, before, run=manifest.run, git=manifest.git))
-        price = self.price(cell) if ask.model.live else None
-        return partial(self._called, ask) if price is None else partial(self._paid, ask, price)
+        if not ask.model.live:
+            return partial(self._called, ask)
+        key = (cell.workbook, cell.encoding)
+        if self._prompt_tokens.get(key) is None:  # also when the encoding gave no text before and gives one now
+            self._prompt_tokens[key] = count_prompt(request_of(ask))
+        price = self.price(cell)
+        assert price is not None
+        return partial(self._paid, ask, price)
 
     @cached_property
     def _ancestors(self) -> dict[CellId, Record]:

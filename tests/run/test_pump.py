@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +20,7 @@ class Calls:
     def __init__(self, seconds: float = 0.0) -> None:
         self.seconds = seconds
         self.started: list[int] = []
+        self.called: list[int] = []
         self.running = 0
         self.most = 0
         self.lock = threading.Lock()
@@ -29,6 +31,7 @@ class Calls:
 
         def call() -> int:
             with self.lock:
+                self.called.append(key)
                 self.running += 1
                 self.most = max(self.most, self.running)
             time.sleep(self.seconds)
@@ -72,7 +75,7 @@ def test_everyone_gets_his_own_result_once_called(taken: list[int], announced: l
     assert [pump.take(key) for key in taken] == [key * 10 for key in taken]
     left = pump.drain()
     assert len(set(calls.started)) == len(calls.started)
-    assert set(calls.started) == set(taken) | set(left)
+    assert set(calls.called) == set(taken) | set(left)
 
 
 def test_look_ahead_is_bounded() -> None:
@@ -92,7 +95,7 @@ def test_after_a_stop_nothing_is_started_but_what_runs_is_finished() -> None:
     started = list(calls.started)
     left = pump.drain()
     assert calls.started == started
-    assert left == [key for key in started if key != 0]
+    assert left == {key: None for key in started if key != 0}
     assert calls.running == 0
 
 
@@ -129,7 +132,7 @@ def test_an_exception_belongs_to_its_own_key() -> None:
     with pytest.raises(ValueError, match="prepared"):
         pump.take(2)
     assert pump.take(3) == 3
-    assert pump.drain() == []
+    assert pump.drain() == {}
 
 
 def test_refusals_halve_the_limit_and_it_recovers() -> None:
@@ -161,3 +164,61 @@ def test_a_vendor_that_refuses_gets_fewer_calls_at_a_time() -> None:
         pump.take(key)
     assert calls.most <= 5
     assert pump.lanes["v"].halved >= 20
+
+
+def test_what_a_call_raised_that_nobody_took_is_not_lost() -> None:
+    def prepare(key: int) -> Callable[[], int]:
+        def call() -> int:
+            if key == 1:
+                raise OSError("the disk is full")
+            return key
+
+        return call
+
+    pump = Pump(range(3), lane_of=lambda key: "v", prepare=prepare, ceilings={"v": 1})
+    assert pump.take(0) == 0
+    assert pump.take(2) == 2
+    left = pump.drain()
+    assert isinstance(left[1], OSError)
+
+
+def test_calls_that_are_abandoned_are_named_and_keep_nobody_waiting() -> None:
+    release = threading.Event()
+
+    def prepare(key: int) -> Callable[[], int]:
+        def call() -> int:
+            assert key == 0 or release.wait(30)
+            return key
+
+        return call
+
+    pump = Pump(range(9), lane_of=lambda key: "v", prepare=prepare, ceilings={"v": 3})
+    assert pump.take(0) == 0
+    assert pump.under_way == len(pump.abandon()) >= 2
+    release.set()
+    assert set(pump.drain()) >= {1, 2}
+
+
+def test_nothing_is_started_ahead_once_halted() -> None:
+    calls, halted = Calls(), threading.Event()
+    pump = calls.pump(list(range(50)), in_flight=2, halted=halted.is_set)
+    pump.take(0)
+    halted.set()
+    started = len(calls.started)
+    pump.take(1)
+    assert len(calls.started) <= started + 1
+
+
+def test_every_new_limit_is_told() -> None:
+    calls, told = Calls(0.001), list[tuple[str, int]]()
+    pump = calls.pump(
+        list(range(60)), in_flight=8, limited=lambda result: result < 50, changed=lambda *change: told.append(change)
+    )
+    for key in range(60):
+        pump.take(key)
+    pump.drain()
+    limits = [limit for _, limit in told]
+    assert {lane for lane, _ in told} == {"v"}
+    assert min(limits) == 1
+    assert limits[-1] > min(limits)
+    assert all(one != other for one, other in pairwise(limits))
