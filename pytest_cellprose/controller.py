@@ -21,11 +21,12 @@ from pytest_cellprose.cell import Cell
 from pytest_cellprose.draft import PlanError, Problem, some
 from pytest_cellprose.money import approval_problem, cap_lines, cost_lines, skipped_line, workers
 from pytest_cellprose.options import cells_folders, read_settings
-from pytest_cellprose.plan import CommandLine, Plan, build_plan
+from pytest_cellprose.plan import CommandLine, Plan, build_plan, with_inputs
 from pytest_cellprose.protocol import CellTests
 from pytest_cellprose.record import CellId, Record, utc_now
 from pytest_cellprose.run.budget import PendingCall
 from pytest_cellprose.run.cache import TextCache
+from pytest_cellprose.run.inputs import made_now, made_so_far, with_encoded
 from pytest_cellprose.run.pump import Pump
 from pytest_cellprose.run.session import RunSession, RunSpec
 from pytest_cellprose.run.shards import own_cells
@@ -180,6 +181,9 @@ def build_run(config: pytest.Config) -> Run:
     except PlanError as error:
         raise pytest.UsageError(str(error)) from None
     session = RunSession(plan.spec, offered.encodings, offered.providers, _admit(config))
+    if plan.spec.manifest.mode != "development":  # what can be sent is on record, and compared, before the first call
+        plan = with_inputs(plan, made_now(session))
+        session.spec = plan.spec
     processes = workers(getattr(config.option, "numprocesses", None), getattr(config.option, "tx", ()))
     in_flight = processes * max(plan.spec.in_flight.values())
     return Run(plan.spec, session, plan, settings, in_flight=in_flight, tests=CellTests(plan.spec.fault_retries))
@@ -321,6 +325,9 @@ def finish(run: Run) -> None:
     if not store.exists:  # nothing was recorded: nothing is left behind
         return
     manifest = store.manifest().model_copy(update={"finished": utc_now()})
+    if manifest.mode == "development":
+        texts = made_so_far(manifest, run.session.encodings, TextCache(run.spec.cache), store.records())
+        manifest = with_encoded(manifest, texts)
     store.write_manifest(manifest)
     run.report = write_reports(store.folder, manifest, store.records())
 

@@ -7,7 +7,7 @@ encodings. It is built once, before anything is collected; what it refuses, it r
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,8 +28,19 @@ from pytest_cellprose.providers.base import Provider
 from pytest_cellprose.record import Git, utc_now
 from pytest_cellprose.run.budget import nanousd
 from pytest_cellprose.run.cache import TextCache, code_digest
+from pytest_cellprose.run.history import earlier_runs, history
 from pytest_cellprose.run.identity import experiment_id, git_state, new_run_id, versions
-from pytest_cellprose.run.manifest import Manifest, Matrix, Mode, ModelEntry, PlannedOut, Shard, WorkbookEntry
+from pytest_cellprose.run.inputs import with_encoded
+from pytest_cellprose.run.manifest import (
+    EncodedTexts,
+    Manifest,
+    Matrix,
+    Mode,
+    ModelEntry,
+    PlannedOut,
+    Shard,
+    WorkbookEntry,
+)
 from pytest_cellprose.run.method import method, package_sha256
 from pytest_cellprose.run.outputs import recorded_outputs
 from pytest_cellprose.run.session import RunSpec, WorkbookSource
@@ -174,7 +185,7 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         split_sha256={relative(path, root): digest for path, digest in discovery.splits.items()},
         not_here=sorted(discovery.not_here),
     )
-    manifest = manifest.model_copy(update={"experiment": experiment_id(manifest)})
+    manifest = with_encoded(manifest, manifest.encoded).model_copy(update={"experiment": experiment_id(manifest)})
     spec = RunSpec(
         manifest=manifest,
         sources={
@@ -208,6 +219,21 @@ def _shard(settings: Settings, matrix: Matrix, line: CommandLine, draft: Draft) 
     draft.unpublishable.append(f"exploratory: shard {shard} of a plan")
     draft.notes.append(f"shard {shard}: {counted(cells, 'cell')} of these; `report --merge` puts shards together")
     return shard
+
+
+def with_inputs(plan: Plan, texts: EncodedTexts) -> Plan:
+    """The plan with what its encodings made of the workbooks; a final one, judged by the runs before it."""
+    manifest = with_encoded(plan.spec.manifest, texts)
+    notes = plan.notes
+    if manifest.mode == "final":
+        found = history(manifest, earlier_runs(plan.spec.out))
+        notes += found.notes
+        update = {
+            "deviations": [*found.deviations, *manifest.deviations],
+            "publishable": manifest.publishable and not found.deviations,
+        }
+        manifest = manifest.model_copy(update=update)
+    return replace(plan, spec=plan.spec.model_copy(update={"manifest": manifest}), notes=notes)
 
 
 def _ancestor(settings: Settings, draft: Draft) -> Store | None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from pytest_cellprose.encodings.base import Encoding
+    from pytest_cellprose.run.verify import Compared
     from pytest_cellprose.sets.check import Checked
 
 CELLS = Path("cells")
@@ -23,10 +25,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     _add_build(actions)
     checking = actions.add_parser(
         "check",
-        help="certify every question of the sets that are here",
+        help="certify every question of the sets that are here, or hold a stored run against them",
         description="Hold every recorded truth against the scorer and the workbook, and print which questions are not "
         "certified, and why. Of held-out questions the reasons only, nothing of their content. Exit code 1 if any "
-        "question is not certified.",
+        "question is not certified. With --run: compare all that the run's manifest has a digest of with what is here, "
+        "and print what agrees and what differs, by name. Exit code 1 if anything differs or is missing, 2 if there "
+        "is no such run.",
     )
     checking.add_argument(
         "folders",
@@ -42,7 +46,16 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         default="file",
         help="as --cellprose-split: how folders without a split.json are divided (default: %(default)s)",
     )
-    checking.set_defaults(run=check_sets)
+    checking.add_argument(
+        "--run",
+        dest="stored",
+        metavar="RUN",
+        help="check a stored run instead: a run id, a run's folder or its manifest",
+    )
+    checking.add_argument(
+        "--out", type=Path, metavar="DIR", help="where the run is stored, with --run (default: results)"
+    )
+    checking.set_defaults(run=check)
 
 
 def _add_build(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -117,6 +130,70 @@ def _print_built(build: Callable[[], list[str]]) -> int:
         return 1
     print("\n".join(lines))
     return 0
+
+
+def check(options: argparse.Namespace) -> int:
+    if options.stored is not None:
+        return check_run(options)
+    if options.out is not None:
+        print("--out goes with --run: only a stored run is looked for there", file=sys.stderr)
+        return 2
+    return check_sets(options)
+
+
+def check_run(options: argparse.Namespace) -> int:
+    """Hold a stored run against the folders, this package and the project's encodings."""
+    from pytest_cellprose.run.store import StoreError, open_run
+    from pytest_cellprose.run.verify import verify
+
+    for folder in options.folders:
+        if not folder.is_dir():
+            print(f"{folder}: not a folder: name the folders with the run's question files", file=sys.stderr)
+            return 2
+    try:
+        store = open_run(options.out or Path("results"), options.stored)
+        manifest = store.manifest()
+    except StoreError as error:
+        print(error, file=sys.stderr)
+        return 2
+    encodings = _encodings(manifest.encoding_versions, options.folders)
+    if encodings is None:
+        return 2
+    compared = list(verify(manifest, store.out.resolve(), options.folders, encodings))
+    print(f"run {store.run}, {manifest.mode}")
+    for each in compared:
+        print(f"  {each.what:<21} {_verdict(each)}")
+    differing = sum(not each.agrees for each in compared)
+    print("all agree" if not differing else f"{differing} of {len(compared)} do not agree")
+    return 1 if differing else 0
+
+
+def _verdict(compared: Compared) -> str:
+    counts = [f"{compared.agree} agree" if compared.agree > 1 else "agrees"] if compared.agree else []
+    groups = {"differs": compared.differ, "not here": compared.missing, "not on record": compared.not_on_record}
+    named = [f"{word}: {', '.join(names)}".removesuffix(": ") for word, names in groups.items() if names]
+    return "; ".join([*counts, *named]) or "none"
+
+
+def _encodings(names: Iterable[str], folders: Iterable[Path]) -> dict[str, Encoding] | None:
+    """The encodings of a run: our own, and where that is not enough, those that the project's ``conftest.py``
+    registers. None if it cannot be read; pytest has said why."""
+    from pytest_cellprose.encodings import BUILTIN
+
+    found = {encoding.name: encoding for encoding in BUILTIN}
+    if found.keys() >= set(names):
+        return found
+    import pytest
+
+    from pytest_cellprose.builtin import registered
+
+    class Asking:
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_cmdline_main(self, config: pytest.Config) -> int:
+            found.update(registered(config).encodings)
+            return 0
+
+    return found if pytest.main([*map(str, folders)], plugins=[Asking()]) == 0 else None
 
 
 def check_sets(options: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 
 from pytest_cellprose.record import Record
 from pytest_cellprose.report.model import Report
+from pytest_cellprose.run.manifest import Manifest
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -20,7 +21,7 @@ def schemas() -> dict[str, dict[str, Any]]:
     """File name -> JSON Schema of what is written (not of what would be accepted)."""
     return {
         f"{name}.schema.json": {"$schema": DIALECT, **model.model_json_schema(mode="serialization")}
-        for name, model in (("record", Record), ("report", Report))
+        for name, model in (("manifest", Manifest), ("record", Record), ("report", Report))
     }
 
 

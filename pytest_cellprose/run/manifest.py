@@ -112,6 +112,16 @@ class MergedRun(Frozen):
     invocation: list[str]
 
 
+class EncodedTexts(Frozen):
+    """What the run's encodings made of its workbooks."""
+
+    sha256: dict[str, dict[str, str | None]] = Field(default_factory=dict)
+    """Workbook -> encoding -> SHA-256 of the text in UTF-8; None: the encoding gave none. A pair that is not here was
+    not asked for: a development run puts down what it made."""
+    reasons: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """Workbook -> encoding -> why there is no text, without a word of the workbook's."""
+
+
 class Manifest(Frozen):
     schema_: int = Field(default=MANIFEST_SCHEMA, alias="schema")
     run: str
@@ -150,6 +160,9 @@ class Manifest(Frozen):
     """Other settings, for the record: subset, seed, spend caps, …"""
     split_sha256: dict[str, str] = Field(default_factory=dict)
     """Split file, relative to the root -> SHA-256."""
+    encoded: EncodedTexts = EncodedTexts()
+    inputs_sha256: str = ""
+    """One digest over all inputs: question files, workbooks, encoded texts, split files."""
     not_here: list[str] = Field(default_factory=list)
     """Question files whose workbook was found in no cells folder."""
 

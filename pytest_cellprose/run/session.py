@@ -103,6 +103,14 @@ class RunSession:
         """The exact request of a cell; raises `EncodingFault` if its encoding gives no text."""
         return request_of(self._ask(cell, self._text(cell.workbook, cell.encoding)))
 
+    def text(self, workbook: str, encoding: str) -> str | None:
+        """The workbook as it is sent, None for the control; raises `EncodingFault`, and then it has no price."""
+        try:
+            return self._text(workbook, encoding)
+        except EncodingFault:
+            self._prompt_tokens[workbook, encoding] = None
+            raise
+
     def questions(self, workbook: str) -> int:
         """How many questions are asked about a workbook."""
         return self._entries[workbook].questions
@@ -204,6 +212,7 @@ class RunSession:
     def _paid(self, ask: Ask, price: CallPrice) -> Record:
         """A live call, between the reservation of what it may cost and the settlement of what it did cost."""
         manifest = self.spec.manifest
+        self.store.begin(manifest)  # what may be sent is on record before anything is
         since_plan = (datetime.now(UTC) - self._planned).total_seconds()
         pending = PendingCall(manifest.run, ask.cell, ask.model, price.expected, price.worst, since_plan)
         held = self._admission.start(pending)

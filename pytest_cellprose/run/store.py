@@ -60,6 +60,17 @@ class Store:
         self.folder.mkdir(parents=True, exist_ok=True)
         return FileLock(self.folder / f".{name}.lock")
 
+    def begin(self, manifest: Manifest) -> None:
+        """Have the manifest on disk, whichever process writes it. Raises `StoreError` if it cannot be written."""
+        if self.exists:
+            return
+        try:
+            with self.lock():
+                if not self.exists:
+                    self.write_manifest(manifest)
+        except OSError as error:
+            raise StoreError(f"{self.manifest_path}: the manifest could not be written: {error}") from error
+
     def append(self, record: Record, manifest: Manifest) -> None:
         """Write one record, on disk when this returns; the first one brings the manifest with it.
 

@@ -86,7 +86,7 @@ def discover(folders: Sequence[Path], *, split_by_digest: bool = False) -> Disco
     shelf = _Shelf(roots)
     claimed: dict[str, Path] = {}
     for root in roots:
-        for path in _question_files(root):
+        for path in question_files(root):
             name = path.stem
             if path in claimed.values():  # the same folder was named twice, or one lies inside another
                 continue
@@ -170,7 +170,8 @@ def _visible(root: Path, pattern: str) -> Iterator[Path]:
             yield path
 
 
-def _question_files(root: Path) -> Iterator[Path]:
+def question_files(root: Path) -> Iterator[Path]:
+    """Every file below a cells folder that is taken for a question file."""
     return (path for path in _visible(root, "*.json") if path.name not in NOT_QUESTIONS)
 
 

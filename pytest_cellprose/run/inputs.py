@@ -1,0 +1,85 @@
+"""The digests of what a run can send: question files, workbooks, encoded texts, split files (protocol 5.5).
+
+A run that may cost money or be published has them all before its first call: its texts are made for the price
+anyway. A development run is not kept waiting for them: at its end it puts down those that it made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from pytest_cellprose.digest import digest
+from pytest_cellprose.encodings.base import Encoding
+from pytest_cellprose.record import Record
+from pytest_cellprose.run.cache import TextCache, encoding_key
+from pytest_cellprose.run.encode import EncodingFault
+from pytest_cellprose.run.manifest import EncodedTexts, Manifest
+from pytest_cellprose.run.shards import own_cells
+
+if TYPE_CHECKING:
+    from pytest_cellprose.run.session import RunSession
+
+NO_TEXT = "gave no text: the run's records say why"
+
+
+def sent_pairs(manifest: Manifest) -> list[tuple[str, str]]:
+    """Workbook and encoding of every text that the run can send, in the plan's order."""
+    cells = own_cells(manifest)
+    return list(dict.fromkeys((cell.workbook, cell.encoding) for cell in cells if cell.encoding != "none"))
+
+
+def text_sha256(text: str) -> str:
+    """SHA-256 of a text in UTF-8."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def made_now(session: RunSession) -> EncodedTexts:
+    """Every text that the run can send, made if it must be."""
+    texts = EncodedTexts()
+    for workbook, encoding in sent_pairs(session.spec.manifest):
+        try:
+            _note(texts, workbook, encoding, session.text(workbook, encoding))
+        except EncodingFault as fault:
+            _note(texts, workbook, encoding, None, fault.told)
+    return texts
+
+
+def made_so_far(
+    manifest: Manifest, encodings: Mapping[str, Encoding], cache: TextCache, records: Iterable[Record]
+) -> EncodedTexts:
+    """The texts that are in the cache, and those that the records say could not be made."""
+    digests = {book.name: book.workbook_sha256 for book in manifest.matrix.workbooks}
+    faulted = {(record.cell.workbook, record.cell.encoding) for record in records if record.outcome.kind == "encoding"}
+    texts = EncodedTexts()
+    for workbook, encoding in sent_pairs(manifest):
+        text = cache.get(*encoding_key(encodings[encoding], digests[workbook]))
+        if text is not None or (workbook, encoding) in faulted:
+            _note(texts, workbook, encoding, text, NO_TEXT)
+    return texts
+
+
+def _note(texts: EncodedTexts, workbook: str, encoding: str, text: str | None, reason: str = "") -> None:
+    texts.sha256.setdefault(workbook, {})[encoding] = None if text is None else text_sha256(text)
+    if text is None:
+        texts.reasons.setdefault(workbook, {})[encoding] = reason
+
+
+def with_encoded(manifest: Manifest, encoded: EncodedTexts) -> Manifest:
+    """The manifest with these texts, and the digest over all inputs that goes with them."""
+    more = manifest.model_copy(update={"encoded": encoded})
+    return more.model_copy(update={"inputs_sha256": inputs_sha256(more)})
+
+
+def inputs_sha256(manifest: Manifest) -> str:
+    """SHA-256 over the digests of all inputs by name, as canonical JSON."""
+    books = manifest.matrix.workbooks
+    return digest(
+        {
+            "questions": {book.name: book.questions_sha256 for book in books},
+            "workbooks": {book.name: book.workbook_sha256 for book in books},
+            "encoded": manifest.encoded.sha256,
+            "splits": manifest.split_sha256,
+        }
+    )
