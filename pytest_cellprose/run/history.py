@@ -85,7 +85,7 @@ def _is_same(one: WorkbookEntry, other: WorkbookEntry) -> bool:
 def _how(workbook: WorkbookEntry, known: WorkbookEntry, now: Manifest, before: Manifest) -> str:
     """Under what else the workbook was run before; empty if the method was this one."""
     if known.set == "development":
-        return "as a development workbook"
+        return "as development data"
     others = [f"another {name}" for name in before.encoding_versions if _is_another(name, workbook, known, now, before)]
     if before.method is None:
         others.append("a method that is not on record")

@@ -56,8 +56,6 @@ def test_the_same_method_again_is_one_note_for_all_runs() -> None:
 def test_another_method_is_a_deviation(change: dict[str, Any], how: str) -> None:
     found = history(run(), EarlierRuns([run("r1", **change)]))
     expected = f"held-out workbooks rw_a, rw_b were run in r1 {how}"
-    if change.get("encoding_code"):
-        expected = "held-out workbooks rw_a, rw_b were run in r1 under another csv"
     assert found.deviations == (expected,)
     assert found.notes == (f"not publishable: {expected}",)
 
@@ -100,7 +98,7 @@ def test_a_workbook_that_was_tuned_on_is_not_held_out() -> None:
     books = [book.model_copy(update={"set": "development"}) for book in before.matrix.workbooks]
     before = before.model_copy(update={"matrix": before.matrix.model_copy(update={"workbooks": books})})
     assert history(run(), EarlierRuns([before])).deviations == (
-        "held-out workbooks rw_a, rw_b were run in r1 as a development workbook",
+        "held-out workbooks rw_a, rw_b were run in r1 as development data",
     )
 
 
