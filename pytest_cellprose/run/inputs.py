@@ -51,12 +51,16 @@ def made_so_far(
 ) -> EncodedTexts:
     """The texts that are in the cache, and those that the records say could not be made."""
     digests = {book.name: book.workbook_sha256 for book in manifest.matrix.workbooks}
-    faulted = {(record.cell.workbook, record.cell.encoding) for record in records if record.outcome.kind == "encoding"}
+    keys = {pair: encoding_key(encodings[pair[1]], digests[pair[0]]) for pair in sent_pairs(manifest)}
+    found = {pair: cache.get(*key) for pair, key in keys.items()}
+    faulted: set[tuple[str, str]] = set()
+    if None in found.values():
+        faults = (record.cell for record in records if record.outcome.kind == "encoding")
+        faulted = {(cell.workbook, cell.encoding) for cell in faults}
     texts = EncodedTexts()
-    for workbook, encoding in sent_pairs(manifest):
-        text = cache.get(*encoding_key(encodings[encoding], digests[workbook]))
-        if text is not None or (workbook, encoding) in faulted:
-            _note(texts, workbook, encoding, text, NO_TEXT)
+    for pair, text in found.items():
+        if text is not None or pair in faulted:
+            _note(texts, *pair, text, NO_TEXT)
     return texts
 
 

@@ -118,6 +118,14 @@ def test_a_development_run_puts_down_the_texts_that_it_made(bench: Bench) -> Non
     assert list(made["alpha"]) == ["csv"]
 
 
+def test_a_development_run_says_which_encoding_gave_no_text(bench: Bench) -> None:
+    bench.pytester.makeconftest(WITNESS.replace("encode=broken", "encode=broken, decode=lambda text: None"))
+    bench.run("--cellprose-models", "reader", "--cellprose-encodings", "broken", "-k", "alpha")
+    (manifest,) = manifests(bench)
+    assert manifest["encoded"]["sha256"] == {"alpha": {"broken": None}}
+    assert "15875" not in json.dumps(manifest)
+
+
 def test_the_same_plan_has_the_same_experiment_id_and_an_edited_question_another(bench: Bench) -> None:
     bench.run(*READER)
     bench.run(*READER, "-k", "alpha", "--cellprose-inflight", "3")
