@@ -9,8 +9,8 @@ import pytest
 
 if TYPE_CHECKING:
     from pytest_cellprose.encodings.base import Encoding
+    from pytest_cellprose.lineup import Registered
     from pytest_cellprose.models.registry import ModelSpec
-    from pytest_cellprose.plan import Registered
     from pytest_cellprose.providers.base import Provider
     from pytest_cellprose.run.budget import PendingCall, Refusal
 
@@ -57,8 +57,8 @@ def registered(config: pytest.Config) -> Registered:
     Raises `pytest.UsageError` naming every entry that is no encoding, model or provider, or whose name is taken.
     """
     from pytest_cellprose.encodings.base import Encoding
+    from pytest_cellprose.lineup import Registered
     from pytest_cellprose.models.registry import ModelSpec, spec_problem
-    from pytest_cellprose.plan import Registered
 
     problems: list[str] = []
     hook = config.hook

@@ -6,7 +6,7 @@ encodings. It is built once, before anything is collected; what it refuses, it r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,17 +14,12 @@ from pathlib import Path
 from pytest_cellprose.choice import choose, seed_of
 from pytest_cellprose.draft import Draft, PlanError, Problem, counted, relative, some
 from pytest_cellprose.encodings.base import Encoding
+from pytest_cellprose.lineup import Registered, planned_encodings, planned_models, planned_out
 from pytest_cellprose.models.agreement import Agreement, price_agreement
 from pytest_cellprose.models.registry import (
-    ModelError,
     ModelSpec,
-    proposed_models,
-    resolve_model,
-    same_models,
-    with_effort,
 )
 from pytest_cellprose.options import DEFAULT_CHALLENGER, Settings
-from pytest_cellprose.providers.base import Provider
 from pytest_cellprose.record import Git, utc_now
 from pytest_cellprose.run.budget import nanousd
 from pytest_cellprose.run.cache import TextCache, code_digest
@@ -37,7 +32,6 @@ from pytest_cellprose.run.manifest import (
     Matrix,
     Mode,
     ModelEntry,
-    PlannedOut,
     Shard,
     WorkbookEntry,
 )
@@ -46,15 +40,11 @@ from pytest_cellprose.run.outputs import recorded_outputs
 from pytest_cellprose.run.session import RunSpec, WorkbookSource
 from pytest_cellprose.run.shards import parts, shard_cells
 from pytest_cellprose.run.store import Store, StoreError, open_run
-from pytest_cellprose.scope import PRIMARY, REPEATS, judge_scope, price_dates
+from pytest_cellprose.scope import REPEATS, judge_scope, price_dates
 from pytest_cellprose.selection import named_in_keyword, workbooks_in_node_ids
 from pytest_cellprose.sets.discover import Discovery, discover
 from pytest_cellprose.sets.split import always_held_out
 
-ONE_SHOT = ("cellprose_lean_gfm", "markitdown", "csv", "markdown", "toon", "none")
-"""What a development plan has; in the order of tables."""
-FINAL = ("cellprose_lean_gfm", *PRIMARY, "csv", "markdown", "toon", "agent_cellprose", "none")
-"""What the protocol's run has (its section 1)."""
 GENERATED = "generated:"
 """How the source of a workbook begins that `sets build` made, and nobody in real life."""
 
@@ -70,16 +60,6 @@ class CommandLine:
     selected: tuple[str, ...] = ()
     """Paths and node ids."""
     collect_only: bool = False
-
-
-@dataclass(frozen=True)
-class Registered:
-    """Everything that hooks brought."""
-
-    models: Mapping[str, ModelSpec]
-    encodings: Mapping[str, Encoding]
-    providers: Mapping[str, type[Provider]]
-    """By vendor."""
 
 
 @dataclass(frozen=True)
@@ -107,12 +87,12 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         raise PlanError(draft.problems, line.invocation)
 
     mode: Mode = "final" if settings.final else "live" if settings.live else "development"
-    encodings = _encodings(settings, registered, draft)
-    models = _models(settings, registered, draft)
+    encodings = planned_encodings(settings, registered, draft)
+    models = planned_models(settings, registered, draft)
     choice = choose(settings, discovery, cache, draft)
-    planned_out = _planned_out(models, encodings)
+    left_out = planned_out(models, encodings)
     if settings.models is not None and settings.encodings is not None:
-        draft.problems += [Problem(f"{out.model} with {out.encoding}: {out.reason}") for out in planned_out]
+        draft.problems += [Problem(f"{out.model} with {out.encoding}: {out.reason}") for out in left_out]
     git = git_state(root, settings.out)
     agreement = _price_agreement(models, draft) if settings.live else None
     if settings.final:
@@ -142,7 +122,7 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         ],
         repeats=_repeats(settings),
         none_once=settings.none_once,
-        planned_out=planned_out,
+        planned_out=left_out,
         skipped_models={
             model.alias: f"{model.alias} is a live model: --cellprose-live runs it"
             for model in models
@@ -274,62 +254,6 @@ def _refuse_heldout(
         draft.refuse(f"workbook {name!r} is held out: only a final run may use it", "--cellprose-final")
 
 
-def _encodings(settings: Settings, registered: Registered, draft: Draft) -> list[Encoding]:
-    known = registered.encodings
-    third_party = [name for name in known if name not in _OWN]
-    default = [name for name in (FINAL if settings.final else ONE_SHOT) if name in known]
-    names = list(settings.encodings) if settings.encodings is not None else [*default, *third_party]
-    for name in names:
-        if name not in known:
-            draft.refuse(f"--cellprose-encodings: unknown encoding {name!r}: known are {', '.join(known)}")
-    if settings.challenger not in known:
-        draft.refuse(f"--cellprose-challenger: unknown encoding {settings.challenger!r}: known are {', '.join(known)}")
-    elif settings.challenger == "none":
-        draft.refuse("--cellprose-challenger: 'none' is the control and is never compared")
-    elif settings.challenger not in names:
-        draft.notes.append(f"the challenger {settings.challenger} is not in the plan: no verdicts")
-    return [known[name] for name in names if name in known]
-
-
-_OWN = frozenset({*ONE_SHOT, *FINAL, "cellprose_values", "address_list"})
-
-
-def _models(settings: Settings, registered: Registered, draft: Draft) -> list[ModelSpec]:
-    registry = registered.models
-    where = "--cellprose-models"
-    if settings.models is not None:
-        names = list(settings.models)
-    elif settings.ini_models and not settings.final:
-        names, where = list(dict.fromkeys(settings.ini_models)), "ini cellprose_models"
-    else:
-        names = proposed_models(registry)
-        if not settings.final:
-            names = [alias for alias, spec in registry.items() if spec.status == "offline"] + names
-    if settings.models is None:
-        names = list(dict.fromkeys([*names, *(alias for alias in settings.openweight if alias in registry)]))
-    models: list[ModelSpec] = []
-    for name in names:
-        try:
-            meant = name if settings.effort is None else with_effort(name, settings.effort, registry)
-            models.append(resolve_model(meant, registry))
-        except ModelError as error:
-            draft.refuse(f"{where}: {error}")
-    for one, other in same_models(models):
-        said = f"given twice: {one!r}" if one == other else f"one call under two names: {one!r} and {other!r}"
-        draft.refuse(f"{where}: {said}")
-    if settings.live:
-        lost = [model for model in models if model.vendor not in registered.providers]
-        if lost:
-            vendors = ", ".join(sorted({model.vendor for model in lost}))
-            draft.gate.append(
-                Problem(
-                    f"no provider for {vendors} in this version: {', '.join(m.alias for m in lost)} cannot be "
-                    "called; name other models with --cellprose-models"
-                )
-            )
-    return models
-
-
 def _judge_final(
     settings: Settings,
     encodings: Sequence[Encoding],
@@ -378,20 +302,6 @@ def _check_caps(settings: Settings, registered: Registered, draft: Draft) -> Non
             draft.refuse(
                 f"--cellprose-vendor-cap-usd: no model is called at {vendor!r}: vendors are {', '.join(vendors)}"
             )
-
-
-def _planned_out(models: Iterable[ModelSpec], encodings: Iterable[Encoding]) -> list[PlannedOut]:
-    """The offline reader can only read a text that somebody wrote a decoder for."""
-    return [
-        PlannedOut(
-            model=model.alias,
-            encoding=encoding.name,
-            reason=f"encoding {encoding.name!r} has no decoder: {model.alias} cannot read it",
-        )
-        for model in models
-        for encoding in encodings
-        if not model.live and encoding.decode is None and encoding.name != "none"
-    ]
 
 
 def _repeats(settings: Settings) -> int:
