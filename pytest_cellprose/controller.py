@@ -19,7 +19,7 @@ import pytest
 from pytest_cellprose.builtin import registered
 from pytest_cellprose.cell import Cell
 from pytest_cellprose.draft import PlanError, Problem, some
-from pytest_cellprose.money import approval_problem, cap_lines, cost_lines, skipped_line, workers
+from pytest_cellprose.money import approval_problem, cap_lines, cost_lines, share_lines, skipped_line, workers
 from pytest_cellprose.options import cells_folders, read_settings
 from pytest_cellprose.plan import CommandLine, Plan, build_plan, with_inputs
 from pytest_cellprose.protocol import CellTests
@@ -30,10 +30,12 @@ from pytest_cellprose.run.inputs import made_now, made_so_far, with_encoded
 from pytest_cellprose.run.pump import Pump
 from pytest_cellprose.run.session import RunSession, RunSpec
 from pytest_cellprose.run.shards import own_cells
+from pytest_cellprose.run.store import Store
 from pytest_cellprose.run.workers import announce, hear_out, told_to_end, worker_of
 from pytest_cellprose.selection import reaches_cell_test
 
 if TYPE_CHECKING:
+    from pytest_cellprose.machines import Receiver, Sender
     from pytest_cellprose.options import Settings
     from pytest_cellprose.report.model import Report
 
@@ -65,6 +67,16 @@ class Run:
     """xdist's plugin; only in a worker."""
     untaken: list[str] = field(default_factory=list)
     """Cells that were called ahead and whose tests never asked for them, with what went wrong, if anything did."""
+    processes: int = 1
+    """How many of xdist's workers, or 1; only in the controller."""
+    apart: int = 0
+    """How many of them are started elsewhere; only in the controller."""
+    placed: set[int] = field(default_factory=set)
+    """Places among the workers that were taken once; only in the controller."""
+    receiver: Receiver | None = None
+    """Takes in what workers elsewhere send; only in a controller that has any."""
+    sender: Sender | None = None
+    """Sends what is stored here to the controller; only in a worker elsewhere."""
     report: Report | None = None
     """Once the session is over."""
 
@@ -169,7 +181,7 @@ def build_run(config: pytest.Config) -> Run:
     """The plan of the settings, gated; raises `pytest.UsageError`."""
     settings = read_settings(config)
     offered = registered(config)
-    cache = TextCache(_cache_folder(config))
+    cache = TextCache(cache_folder(config))
     line = CommandLine(
         invocation=tuple(map(str, config.invocation_params.args)),
         keyword=config.option.keyword,
@@ -184,16 +196,34 @@ def build_run(config: pytest.Config) -> Run:
     if plan.spec.manifest.mode != "development":  # what can be sent is on record, and compared, before the first call
         plan = with_inputs(plan, made_now(session))
         session.spec = plan.spec
-    processes = workers(getattr(config.option, "numprocesses", None), getattr(config.option, "tx", ()))
+    specs = getattr(config.option, "tx", ())
+    processes = workers(getattr(config.option, "numprocesses", None), specs)
     in_flight = processes * max(plan.spec.in_flight.values())
-    return Run(plan.spec, session, plan, settings, in_flight=in_flight, tests=CellTests(plan.spec.fault_retries))
+    return Run(
+        plan.spec,
+        session,
+        plan,
+        settings,
+        in_flight=in_flight,
+        tests=CellTests(plan.spec.fault_retries),
+        processes=processes,
+        apart=_apart(specs),
+    )
 
 
-def received_run(config: pytest.Config, text: str) -> Run:
-    """The controller's plan, in a worker; nothing is checked again."""
+def _apart(specs: Sequence[str]) -> int:
+    """How many processes of ``--tx`` specifications are not plain local ones."""
+    if not specs:
+        return 0
+    from pytest_cellprose.run.schedule import is_apart, one_by_one
+
+    return sum(map(is_apart, one_by_one(specs)))
+
+
+def received_run(config: pytest.Config, spec: RunSpec, store: Store | None = None) -> Run:
+    """The controller's plan, in a worker; nothing is checked again. `store`: of this machine, if not the run's own."""
     offered = registered(config)
-    spec = RunSpec.model_validate_json(text)
-    session = RunSession(spec, offered.encodings, offered.providers, _admit(config))
+    session = RunSession(spec, offered.encodings, offered.providers, _admit(config), store)
     return Run(spec, session, tests=CellTests(spec.fault_retries), worker=worker_of(config))
 
 
@@ -202,7 +232,8 @@ def _admit(config: pytest.Config) -> Callable[[PendingCall], object]:
     return lambda call: config.hook.pytest_cellprose_admit(config=config, call=call)
 
 
-def _cache_folder(config: pytest.Config) -> Path | None:
+def cache_folder(config: pytest.Config) -> Path | None:
+    """Where encoded texts are kept between runs; None without pytest's cache."""
     cache = getattr(config, "cache", None)  # absent under -p no:cacheprovider
     if cache is None:
         return None
@@ -280,7 +311,8 @@ def header_lines(run: Run) -> list[str]:
         return []
     lines = cost_lines(run.session, run.cells)
     said = ["expected cost of the plan:", *lines] if lines else []
-    return said + cap_lines(run.session, run.cells, run.in_flight)
+    said += cap_lines(run.session, run.cells, run.in_flight)
+    return said + share_lines(run.spec.caps, run.processes, run.apart)
 
 
 def withheld(excinfo: pytest.ExceptionInfo[BaseException]) -> str:
@@ -322,6 +354,8 @@ def finish(run: Run) -> None:
     from pytest_cellprose.report.write import write_reports
 
     store = run.session.store
+    if run.receiver is not None:
+        run.receiver.close()
     if not store.exists:  # nothing was recorded: nothing is left behind
         return
     manifest = store.manifest().model_copy(update={"finished": utc_now()})
@@ -389,6 +423,8 @@ def summary_lines(run: Run, width: int, *, colour: bool, unicode: bool) -> list[
         damaged = run.session.store.damaged_lines()
         if damaged:
             lines.append(f"{len(damaged)} lines of the store were cut short by a crash: {damaged[0]}")
+    if run.receiver is not None:
+        lines += run.receiver.notes
     if run.untaken:
         lines.append(
             f"{len(run.untaken)} calls were under way when the run ended: let finish, paid for and recorded "

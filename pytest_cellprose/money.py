@@ -79,6 +79,17 @@ def cap_lines(session: RunSession, cells: Collection[CellId], in_flight: int) ->
     return lines
 
 
+def share_lines(caps: Collection[str], processes: int, apart: int) -> list[str]:
+    """How caps are divided when `apart` of the processes have ledgers of their own, on other machines."""
+    if not apart or not caps:
+        return []
+    rest = processes - apart
+    others = f"; the other {rest} share{'s' if rest == 1 else ''} the rest" if rest else ""
+    one = "process that is started elsewhere has" if apart == 1 else "processes that are started elsewhere have"
+    each = "" if apart == 1 else " each"
+    return [f"of every cap the {apart} {one} 1/{processes}{each}{others}"]
+
+
 def approval_problem(session: RunSession, cells: Iterable[CellId], approved: Decimal | None) -> Problem | None:
     """Why the cells may not be paid for; None if they may."""
     expected = estimate(session, cells).expected

@@ -333,7 +333,7 @@ def read_settings(config: pytest.Config) -> Settings:
     final = bool(option("cellprose_final"))
     settings = Settings(
         cells=cells_folders(config),
-        out=_out_folder(config),
+        out=out_folder(config),
         final=final,
         live=final or bool(option("cellprose_live")),
         models=checked("--cellprose-models", option("cellprose_models"), _names, "a list of models"),
@@ -389,7 +389,8 @@ def read_settings(config: pytest.Config) -> Settings:
     return settings
 
 
-def _out_folder(config: pytest.Config) -> Path:
+def out_folder(config: pytest.Config) -> Path:
+    """Where runs are stored, absolute."""
     given = config.getoption("cellprose_out")
     if given is not None:
         return Path(config.invocation_params.dir / given).resolve()

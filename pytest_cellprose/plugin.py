@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from pytest_cellprose.controller import Run
 
 RUN = pytest.StashKey["Run | None"]()
-_WORKER_INPUT = "cellprose_run"
-_WORKER_STRIDE = "cellprose_stride"
 _WORKER_OUTPUT = "cellprose_untaken"
 
 
@@ -54,10 +52,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             from pytest_cellprose.controller import planned_run
 
             _take_up(config, planned_run(config))
-    elif _WORKER_INPUT in worker_input:
-        from pytest_cellprose.controller import received_run
+    elif "cellprose_run" in worker_input:
+        from pytest_cellprose.machines import arrive
 
-        _take_up(config, received_run(config, worker_input[_WORKER_INPUT]))
+        _take_up(config, arrive(session, worker_input))
         config.pluginmanager.register(_PlainWarnings(), "cellprose-warnings")
 
 
@@ -83,8 +81,9 @@ def pytest_configure_node(node: Any) -> None:
     """xdist: hand a worker the finished plan."""
     run = node.config.stash[RUN]
     if run is not None:
-        node.workerinput[_WORKER_INPUT] = run.spec.model_dump_json()
-        node.workerinput[_WORKER_STRIDE] = node.config.option.dist == "load"
+        from pytest_cellprose.machines import hand_out
+
+        hand_out(run, node)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -177,6 +176,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if run.plan is not None and not session.config.option.collectonly:
         _require_environment(run)
         judge_selection(run, session.config.invocation_params.args)
+    if run.sender is not None:
+        run.sender.require_environment(session)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -224,11 +225,11 @@ def _upcoming(session: pytest.Session) -> Sequence[pytest.Item]:
     worker: dict[str, Any] | None = getattr(session.config, "workerinput", None)
     if worker is None:
         return session.items
-    if not worker.get(_WORKER_STRIDE):
+    if "cellprose_place" not in worker:
         return []
     from pytest_cellprose.run.schedule import stride
 
-    return stride(session.items, int(worker["workerid"].removeprefix("gw")), worker["workercount"])
+    return stride(session.items, worker["cellprose_place"], worker["workercount"])
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -316,7 +317,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if not run.finish_calls(session.config):
         session.exitstatus = pytest.ExitCode.INTERRUPTED
     if run.plan is None:
-        session.config.workeroutput[_WORKER_OUTPUT] = run.untaken  # type: ignore[attr-defined]
+        output: dict[str, Any] = session.config.workeroutput  # type: ignore[attr-defined]
+        output[_WORKER_OUTPUT] = run.untaken
+        if run.sender is not None:
+            output.update(run.sender.rest())
         return
     from pytest_cellprose.controller import finish, unmeasured
 

@@ -77,6 +77,11 @@ class Account(Frozen):
     """Calls that ended without any reported usage, at their expected cost: they may have been billed."""
     calls: int = 0
 
+    def __add__(self, other: Account) -> Account:
+        return Account(
+            spent=self.spent + other.spent, assumed=self.assumed + other.assumed, calls=self.calls + other.calls
+        )
+
 
 class Reservation(Frozen):
     """A call that has started and not ended, as far as is known."""
@@ -176,6 +181,15 @@ class Ledger:
         with self._lock():
             state = self.state()
             self._write(state.model_copy(update={"limits": [*state.limits, limit][-MOST_LIMITS:]}))
+
+    def add(self, other: LedgerState) -> None:
+        """Add what was booked elsewhere; calls that are open there stay counted here."""
+        with self._lock():
+            state = self.state()
+            vendors = dict(state.vendors)
+            for vendor, account in other.vendors.items():
+                vendors[vendor] = vendors.get(vendor, Account()) + account
+            self._write(LedgerState(vendors=vendors, open={**state.open, **other.open}))
 
     @contextmanager
     def _lock(self) -> Iterator[None]:

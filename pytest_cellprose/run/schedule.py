@@ -7,18 +7,38 @@ within the number of workers and shows every worker its own future.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
+from execnet import XSpec
 from xdist.scheduler.load import LoadScheduling
 from xdist.workermanage import WorkerController
 
 T = TypeVar("T")
 
 
+def place_of(node: WorkerController) -> int:
+    """A worker's place among the ``--tx`` specifications, from 0; one that replaces a crashed worker has its place."""
+    specs = node.nodemanager.specs
+    return next(place for place, spec in enumerate(specs) if spec is node.gateway.spec)
+
+
+def one_by_one(specs: Sequence[str]) -> Iterator[XSpec]:
+    """``--tx`` specifications, each as often as it is meant: ``2*popen`` twice."""
+    for text in specs:
+        number, star, rest = text.partition("*")
+        many = star and number.isdecimal()
+        yield from [XSpec(rest if many else text)] * (int(number) if many else 1)
+
+
+def is_apart(spec: XSpec) -> bool:
+    """Whether a worker is anything else than a process beside this one, with its folder and its interpreter."""
+    return not spec.popen or bool(spec.chdir or spec.python or spec.via)
+
+
 def stride(items: Sequence[T], worker: int, workers: int) -> Sequence[T]:
-    """The items of one of `workers` workers, in order; none for one that was started later, after a crash."""
-    return items[worker::workers] if worker < workers else items[:0]
+    """The items of one of `workers` workers, in order."""
+    return items[worker::workers]
 
 
 class StridedScheduling(LoadScheduling):  # type: ignore[misc]  # xdist ships no types
@@ -39,9 +59,9 @@ class StridedScheduling(LoadScheduling):  # type: ignore[misc]  # xdist ships no
         collection = next(iter(self.node2collection.values()))
         self.collection = collection
         indices = range(len(collection))
-        by_number = sorted(self.nodes, key=lambda node: int(node.gateway.id.removeprefix("gw")))
-        for place, node in enumerate(by_number):
-            share = list(stride(indices, place, len(by_number)))
+        by_place = sorted(self.nodes, key=place_of)
+        for place, node in enumerate(by_place):
+            share = list(stride(indices, place, len(by_place)))
             self.node2pending[node].extend(share)
             if share:
                 node.send_runtest_some(share)

@@ -60,6 +60,8 @@ class RunSpec(Frozen):
     """How many more passes there are over faulted cells at the end of the run."""
     ancestor: Path | None = None
     """The folder of the run to take cells over from."""
+    ledger: str = "ledger.json"
+    """The file in the run's folder that books what calls cost: one for all processes that share the caps."""
     caps: dict[str, int] = Field(default_factory=dict)
     """Vendor -> nano-dollars that its calls may cost."""
 
@@ -77,15 +79,17 @@ class RunSession:
         encodings: Mapping[str, Encoding],
         providers: Mapping[str, type[Provider]],
         ask: Callable[[PendingCall], object] = lambda call: None,
+        store: Store | None = None,
     ) -> None:
-        """`ask`: the hook ``pytest_cellprose_admit``, asked before every live call."""
+        """`ask`: the hook ``pytest_cellprose_admit``, asked before every live call. `store`: another than the run's."""
         self.spec = spec
-        self.store = Store(spec.out, spec.manifest.run)
+        self.store = store or Store(spec.out, spec.manifest.run)
+        self.ledger = Ledger(self.store.folder / spec.ledger)
         self.encodings = encodings
         self._provider_types = providers
         self._providers: dict[str, Provider] = {}
         self._making_provider = Lock()
-        self._admission = Admission(Ledger(self.store.folder / "ledger.json"), spec.caps, ask)
+        self._admission = Admission(self.ledger, spec.caps, ask)
         self._planned = datetime.fromisoformat(spec.manifest.started)
         self._prompt_tokens: dict[tuple[str, str], int | None] = {}
         self._cache = TextCache(spec.cache)
