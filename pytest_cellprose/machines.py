@@ -139,7 +139,7 @@ class Receiver:
         ledger = run.session.ledger
         for place in sorted({*self._received, *self._ledgers}):
             state = self._ledgers.get(place) or _by_records(run.spec, self._received[place])
-            if state.vendors or state.open:
+            if state != LedgerState():
                 ledger.add(state)
         self._ledgers.clear()
         self._received.clear()
@@ -233,3 +233,12 @@ def _refuse(session: pytest.Session, problems: Iterable[str], remedy: str) -> No
     text = "\n".join([f"cellprose: {who}:", *(f"  {problem}" for problem in problems), f"  {remedy}"])
     session.shouldfail = text
     config.workeroutput[_REFUSAL] = text  # type: ignore[attr-defined]
+    config.pluginmanager.register(_NoTests())
+
+
+class _NoTests:
+    """In a worker that refuses: xdist does not hear that it found no tests."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        raise session.Failed(session.shouldfail)

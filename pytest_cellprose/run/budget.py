@@ -189,7 +189,10 @@ class Ledger:
             vendors = dict(state.vendors)
             for vendor, account in other.vendors.items():
                 vendors[vendor] = vendors.get(vendor, Account()) + account
-            self._write(LedgerState(vendors=vendors, open={**state.open, **other.open}))
+            limits = sorted([*state.limits, *other.limits], key=lambda limit: limit.since)[-MOST_LIMITS:]
+            calls = {**state.open, **other.open}
+            capped = state.capped or other.capped
+            self._write(LedgerState(vendors=vendors, open=calls, capped=capped, limits=limits))
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
