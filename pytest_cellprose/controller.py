@@ -18,7 +18,7 @@ import pytest
 
 from pytest_cellprose.builtin import registered
 from pytest_cellprose.cell import Cell
-from pytest_cellprose.draft import PlanError, Problem, some
+from pytest_cellprose.draft import PlanError, Problem, counted, some
 from pytest_cellprose.money import approval_problem, cap_lines, cost_lines, share_lines, skipped_line, workers
 from pytest_cellprose.options import cells_folders, read_settings
 from pytest_cellprose.plan import CommandLine, Plan, build_plan, with_inputs
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 PROPERTY = "cellprose"
 """Name of the user property that carries a cell's outcome to reports, as JSON."""
+
+_GIVES_UP = "(Ctrl-C gives them up)"
 
 
 @dataclass
@@ -144,13 +146,13 @@ class Run:
             return True
         try:
             if pump.under_way:
-                tell(config, f"{pump.under_way} calls are under way: waiting for them (Ctrl-C gives them up)")
+                tell(config, f"waiting for {counted(pump.under_way, 'call')} under way {_GIVES_UP}")
             left = pump.drain()
         except KeyboardInterrupt:
             given_up = pump.abandon()
             for cell in given_up:
                 self.session.give_up(cell)
-            tell(config, f"{len(given_up)} calls were given up: they may be billed")
+            tell(config, f"given up: {counted(len(given_up), 'call')}, which may be billed")
             return False
         self.untaken += [str(cell) if error is None else f"{cell}: {error}" for cell, error in left.items()]
         return True
@@ -382,9 +384,11 @@ def run_faulted_again(run: Run, session: pytest.Session) -> None:
 
 def finish_interrupted(run: Run, config: pytest.Config) -> None:
     """After Ctrl-C: let the calls under way finish, here and in xdist's workers. Another Ctrl-C ends the waiting."""
-    if run.finish_calls(config) and run.plan is not None:
-        with suppress(KeyboardInterrupt):
-            hear_out(config)
+    if not run.finish_calls(config) or not config.pluginmanager.has_plugin("dsession"):
+        return
+    tell(config, f"waiting for the workers' calls that are under way {_GIVES_UP}")
+    with suppress(KeyboardInterrupt):
+        hear_out(config)
 
 
 def tell(config: pytest.Config, text: str) -> None:
@@ -393,6 +397,7 @@ def tell(config: pytest.Config, text: str) -> None:
     if reporter is not None:
         reporter.ensure_newline()
         reporter.write_line(f"cellprose: {text}")
+        reporter.flush()
 
 
 def is_mode_skip(run: Run, report: pytest.TestReport) -> bool:

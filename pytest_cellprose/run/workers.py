@@ -39,8 +39,8 @@ def hear_out(config: pytest.Config) -> None:
 
     xdist alone would give them ten seconds. Another Ctrl-C ends the waiting.
     """
-    session = config.pluginmanager.get_plugin("dsession")
-    if session is None or session.sched is None:
+    session: Any = config.pluginmanager.get_plugin("dsession")
+    if session.sched is None:
         return
     session.triggershutdown()
     left = set(session._active_nodes)

@@ -1,0 +1,115 @@
+"""Ctrl-C: calls under way are let finish, a second one gives them up, and the report of what there is is written."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+
+from .conftest import HOUSE, Bench
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a terminal's Ctrl-C is a POSIX signal here")
+
+STARTED = "started.log"
+
+
+class Ended:
+    """A run in a process group of its own, as a terminal has it, and what became of it."""
+
+    def __init__(self, bench: Bench, seconds: float, *arguments: str) -> None:
+        self.bench = bench
+        bench.pytester.makeconftest(
+            HOUSE.replace(
+                "        with Path",
+                f"        with Path(__file__).with_name({STARTED!r}).open('a') as log: log.write('x')\n"
+                f"        import time; time.sleep({seconds})\n"
+                "        with Path",
+            )
+        )
+        command = [
+            sys.executable, "-m", "pytest", "--cellprose-live", "--cellprose-models", "house", "--cellprose-encodings",
+            "csv,none", "--cellprose-reps", "20", "--cellprose-inflight", "4", *arguments,
+        ]  # fmt: skip
+        self.log = bench.pytester.path / "output.txt"
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                command, cwd=bench.pytester.path, stdout=log, stderr=log, start_new_session=True
+            )
+
+    @property
+    def started(self) -> int:
+        path = self.bench.pytester.path / STARTED
+        return path.stat().st_size if path.exists() else 0
+
+    @property
+    def output(self) -> str:
+        return self.log.read_text()
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 90
+        while not condition():
+            assert self.process.poll() is None, self.output
+            assert time.monotonic() < deadline, self.output
+            time.sleep(0.02)
+
+    def interrupt(self) -> None:
+        os.killpg(self.process.pid, signal.SIGINT)
+
+    def kinds(self) -> list[str]:
+        return [record["outcome"]["kind"] or record["outcome"]["status"] for record in self.bench.records()]
+
+
+def test_calls_under_way_finish_and_no_more_start(bench: Bench, workers: tuple[str, ...]) -> None:
+    run = Ended(bench, 2.0, *workers)
+    run.until(lambda: run.started >= 6)
+    run.interrupt()
+    assert run.process.wait(60) == 2, run.output
+    assert run.kinds() == ["scored"] * run.started
+    assert run.started < 40
+    report = bench.written("report.json")
+    assert report["cells"]["measured"] == run.started
+    assert report["cells"]["not_run"] == 80 - run.started
+    assert bench.written("ledger.json")["open"] == {}
+    assert "under way (Ctrl-C gives them up)" in run.output
+    assert "Traceback" not in run.output
+    assert "INTERNALERROR" not in run.output
+
+
+def test_the_controller_alone_may_be_told(bench: Bench) -> None:
+    run = Ended(bench, 2.0, "-n", "2")
+    run.until(lambda: run.started >= 6)
+    os.kill(run.process.pid, signal.SIGINT)
+    assert run.process.wait(60) == 2, run.output
+    assert run.kinds() == ["scored"] * run.started
+    assert run.started < 40
+    assert bench.written("report.json")["cells"]["measured"] == run.started
+
+
+def test_a_second_one_gives_the_calls_up(bench: Bench, workers: tuple[str, ...]) -> None:
+    run = Ended(bench, 300.0, *workers)
+    processes = 2 if workers else 1
+    run.until(lambda: run.started == 4 * processes)
+    run.interrupt()
+    run.until(lambda: "waiting" in run.output)
+    run.interrupt()
+    assert run.process.wait(60) == 2, run.output
+    assert run.kinds() == ["interrupted"] * run.started
+    assert bench.written("report.json")["cells"]["faulted"] == run.started
+    assert len(bench.written("ledger.json")["open"]) == run.started  # they may be billed, and count as reserved
+    assert "Traceback" not in run.output
+
+
+def test_a_failure_under_x_stops_the_other_worker_too(bench: Bench) -> None:
+    (bench.cells / "test_cells.py").write_text(
+        "def test_cell(cell, request):\n    cell.run()\n    assert request.config.workerinput['workerid'] != 'gw1'\n",
+        encoding="utf-8",
+    )
+    run = Ended(bench, 0.5, "-n", "2", "-x")
+    assert run.process.wait(60) in (1, 2), run.output
+    assert run.kinds() == ["scored"] * run.started
+    assert run.started < 40
