@@ -175,3 +175,18 @@ def test_the_spending_of_both_calls_is_in_the_ledger(bench: Bench) -> None:
     assert ledger["vendors"]["house"]["calls"] == 8
     assert ledger["vendors"]["house"]["assumed"] > 0  # a fault without usage may have been billed
     assert ledger["open"] == {}
+
+
+def test_a_worker_that_dies_in_the_second_pass_leaves_no_success_behind(bench: Bench) -> None:
+    bench.pytester.makeconftest(
+        house("before == 0")
+        .replace("KIND", "'transport'")
+        .replace(
+            '        with Path(__file__).with_name("calls.log")',
+            '        import os; os._exit(1)\n        with Path(__file__).with_name("calls.log")',
+        )
+    )
+    result = bench.run(*LIVE, "-n", "1", "--cellprose-inflight", "1")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["4 tests were to run again and did not, for their worker ended: *csv-alpha*"])
+    assert bench.written("report.json")["cells"]["faulted"] == 4

@@ -172,6 +172,9 @@ def test_too_many_requests_slow_a_vendor_down(bench: Bench) -> None:
     late = [call for call in calls if call[0] > ends[11]]
     assert most_at_once(calls) >= 5
     assert most_at_once(late) <= 3  # what still ran from before the twelfth end is not in it, and counts nothing
+    history = bench.written("ledger.json")["limits"]
+    assert {(limit["vendor"], limit["process"]) for limit in history} == {("house", "main")}
+    assert [limit["calls"] for limit in history] == [4, 2, 1]
 
 
 @pytest.mark.parametrize("wrong", ["0", "many", "house=", "=3", "house=-1"])
