@@ -88,6 +88,8 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
         started=manifest.started,
         finished=manifest.finished,
         invocation=manifest.invocation,
+        experiment=manifest.experiment,
+        method=manifest.method,
         git=manifest.git,
         versions=manifest.versions,
         settings=manifest.settings,

@@ -403,11 +403,21 @@ def _reproduce(report: Report) -> Iterator[str]:
         f"Run `{shlex.join(report.invocation)}`." if report.invocation else "The command line was not recorded.",
         f"The inputs' digests are in `runs/{report.run}.json`; this page is made from it and the records by "
         f"`python -m pytest_cellprose report {report.run}`.",
+        f"`python -m pytest_cellprose sets check --run {report.run}` says whether files, texts, code and "
+        "commit are the run's.",
     ]
     yield _list(steps)
     versions = [f"{name} {version}" for name, version in report.versions.items()]
     encodings = [f"`{name}` {version}" for name, version in report.encoding_versions.items()]
-    yield _list([f"Versions: {', '.join(versions)}", f"Encodings: {', '.join(encodings)}"])
+    frozen = {} if report.method is None else report.method.model_dump()
+    yield _list(
+        [
+            *([f"Experiment: `{report.experiment}`"] if report.experiment else []),
+            *(f"SHA-256 of the {name}: `{digest}`" for name, digest in frozen.items() if digest),
+            f"Versions: {', '.join(versions)}",
+            f"Encodings: {', '.join(encodings)}",
+        ]
+    )
     if report.settings:
         yield _list(f"{key}: {value}" for key, value in report.settings.items())
 

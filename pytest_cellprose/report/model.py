@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from pytest_cellprose.record import Frozen, Git, Prices, SetName
 from pytest_cellprose.run.manifest import Mode, ModelEntry, PlannedOut, Shard, WorkbookEntry
+from pytest_cellprose.run.method import Method
 from pytest_cellprose.stats.verdicts import Word
 
 REPORT_SCHEMA = 1
@@ -254,6 +255,9 @@ class Report(Frozen):
     started: str
     finished: str | None
     invocation: list[str]
+    experiment: str
+    """Equal for runs that measure the same; empty in runs from before it."""
+    method: Method | None
     git: Git
     versions: dict[str, str]
     settings: dict[str, Any]

@@ -111,6 +111,11 @@ def git_state(root: Path, out: Path) -> Git:
     return Git(commit=commit, dirty=dirty, diff_sha256=_diff_sha256(Path(top), commit, paths) if dirty else None)
 
 
+def has_commit(root: Path, commit: str) -> bool:
+    """Whether `root` lies in a repository that has the commit."""
+    return _git(root, "cat-file", "-e", f"{commit}^{{commit}}") is not None
+
+
 def same_but_results(root: Path, out: Path, commit: str) -> bool:
     """Whether HEAD has the same files as `commit`, those under `out` aside; False if there is no such commit."""
     top = _git(root, "rev-parse", "--show-toplevel")

@@ -12,7 +12,7 @@ from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.record import Git
 from pytest_cellprose.run.cache import code_digest
 from pytest_cellprose.run.encode import LIMIT_SECONDS, EncodingFault, encode_text
-from pytest_cellprose.run.identity import experiment_id, git_state, same_but_results, versions
+from pytest_cellprose.run.identity import experiment_id, git_state, has_commit, same_but_results, versions
 from pytest_cellprose.run.inputs import sent_pairs, text_sha256, with_encoded
 from pytest_cellprose.run.manifest import EncodedTexts, Manifest, Matrix
 from pytest_cellprose.run.method import method, package_sha256
@@ -132,7 +132,7 @@ def _as_it_would_be(then: Manifest, out: Path, folders: Sequence[Path], encoding
                 name: encodings[name].version if name in known else "" for name in then.encoding_versions
             },
             "encoding_code": {name: code_digest(encodings[name]) for name in known},
-            "git": _git(then.git, out, folders[0]),
+            "git": _git(then.git, out, folders),
         }
     )
     return with_encoded(now, _encoded(then, found, {name: encodings[name] for name in known}))
@@ -167,11 +167,15 @@ def _splits(then: Manifest, discovery: Discovery) -> dict[str, str]:
     return splits | here
 
 
-def _git(then: Git, out: Path, folder: Path) -> Git:
-    """The repository of the cells. A later commit counts as the same if only results came with it: a manifest is
-    committed after its run."""
-    here = git_state(folder, out)
-    if then.commit and here.commit and here.commit != then.commit and same_but_results(folder, out, then.commit):
+def _git(then: Git, out: Path, folders: Sequence[Path]) -> Git:
+    """The repository that has the run's commit: that of the cells or, where these lie outside, of the working
+    directory. A later commit counts as the same if only results came with it: a manifest is committed after its run."""
+    places = [*folders, Path.cwd()]
+    if then.commit is None:
+        return git_state(places[0], out)
+    place = next((place for place in places if has_commit(place, then.commit)), places[0])
+    here = git_state(place, out)
+    if here.commit != then.commit and same_but_results(place, out, then.commit):
         return here.model_copy(update={"commit": then.commit})
     return here
 

@@ -181,6 +181,16 @@ def test_a_final_run_has_every_text_on_record_and_nothing_held_out_is_told(
     assert "revenue" not in output
 
 
+def test_cells_may_lie_outside_the_repository(
+    bench: Bench, check: Callable[..., tuple[int, str]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    write_workbook(outside / "omega.xlsx")
+    (outside / "omega.json").write_text((bench.cells / "alpha.json").read_text().replace("alpha.xlsx", "omega.xlsx"))
+    committed(bench).run("--cellprose-cells", str(outside), *READER, "-k", "omega and csv")
+    assert check("--run", stored(bench).stem, str(outside), "cells")[0] == 0
+
+
 def test_what_cannot_be_checked_is_wrong_usage(bench: Bench, check: Callable[..., tuple[int, str]]) -> None:
     code, output = check("--run", "20200101T000000000Z-abcdef")
     assert code == 2

@@ -84,6 +84,18 @@ def test_how_to_reproduce_names_command_commit_and_versions() -> None:
     assert "python 3.12.0" in end
 
 
+def test_how_to_reproduce_names_the_experiment_and_the_frozen_method() -> None:
+    frozen = {"protocol": "a" * 64, "prompts": "b" * 64, "scorer": "c" * 64}
+    plan = manifest(experiment="e" * 64, method=frozen)
+    end = render(analyse(plan, all_records(plan))).split("## How to reproduce")[1]
+    assert f"Experiment: `{'e' * 64}`" in end
+    for name, digest in frozen.items():
+        assert f"SHA-256 of the {name}: `{digest}`" in end
+    assert f"sets check --run {plan.run}" in end
+    older = manifest()
+    assert "SHA-256" not in render(analyse(older, all_records(older)))
+
+
 def test_the_paired_section_never_speaks_of_wins_or_losses() -> None:
     plan = manifest(["haiku55"], SIX, [f"w{i}" for i in range(30)])
     page = render(analyse(plan, all_records(plan)))
