@@ -55,8 +55,8 @@ class Run:
     """Only in the controller."""
     settings: Settings | None = None
     """Only in the controller."""
-    selected: set[CellId] = field(default_factory=set)
-    """The cells that are left after deselection."""
+    selected: tuple[CellId, ...] = ()
+    """The cells that are left after deselection, in the order of their tests."""
     in_flight: int = 1
     """How many calls may run at once, in all processes."""
     shared: set[CellId] = field(default_factory=set)
@@ -263,7 +263,7 @@ def in_plan_order(run: Run, items: Sequence[pytest.Item]) -> list[pytest.Item]:
 def select(run: Run, cells: Iterable[CellId | None]) -> None:
     """Note which cells the selected tests take."""
     counts = Counter(cell for cell in cells if cell is not None)
-    run.selected = set(counts)
+    run.selected = tuple(counts)
     run.shared = {cell for cell, tests in counts.items() if tests > 1}
 
 

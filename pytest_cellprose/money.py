@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from pytest_cellprose.draft import Problem
 from pytest_cellprose.models.pricing import NANOUSD, dollars
 from pytest_cellprose.record import CellId
-from pytest_cellprose.run.estimate import Estimate, estimate, method
+from pytest_cellprose.run.estimate import Estimate, estimate, estimates, method
 from pytest_cellprose.run.session import RunSession
 
 APPROVAL_ABOVE_USD = Decimal(5)
@@ -21,18 +21,17 @@ _INDENT = "      "
 
 def cost_lines(session: RunSession, cells: Collection[CellId]) -> list[str]:
     """Expected and worst cost per model, below it per encoding, and in all; empty if no cell is live."""
-    total = estimate(session, cells)
-    if not total.cells:
+    costs = estimates(session, cells)
+    if not costs:
         return []
     lines = []
     width = max(map(len, session.spec.models))
     for alias in session.spec.models:
-        of_model = [cell for cell in cells if cell.model == alias]
-        share = estimate(session, of_model)
-        if share.cells:
-            lines.append(f"  {alias:<{width}}  {_cost(share)}")
-            lines += _by_encoding(session, of_model)
-    lines.append(f"  {'in all':<{width}}  {_cost(total)}")
+        of_model = {encoding: cost for (model, encoding), cost in costs.items() if model == alias}
+        if of_model:
+            lines.append(f"  {alias:<{width}}  {_cost(sum(of_model.values(), Estimate()))}")
+            lines += _by_encoding(of_model)
+    lines.append(f"  {'in all':<{width}}  {_cost(sum(costs.values(), Estimate()))}")
     lines += textwrap.wrap(f"({method(session)})", _WIDTH, initial_indent="  ", subsequent_indent="   ")
     return lines
 
@@ -42,11 +41,7 @@ def _cost(cost: Estimate) -> str:
     return f"{cost.cells:>6,} cells  expected {dollars(cost.expected)}, worst case {dollars(cost.worst)}{unknown}"
 
 
-def _by_encoding(session: RunSession, cells: Iterable[CellId]) -> list[str]:
-    grouped: dict[str, list[CellId]] = {name: [] for name in session.spec.manifest.matrix.encodings}
-    for cell in cells:
-        grouped[cell.encoding].append(cell)
-    costs = {name: estimate(session, of) for name, of in grouped.items() if of}
+def _by_encoding(costs: Mapping[str, Estimate]) -> list[str]:
     shares = [
         f"{name} {dollars(cost.expected)} ({dollars(cost.worst)})".replace(" ", "\N{NO-BREAK SPACE}")
         for name, cost in costs.items()

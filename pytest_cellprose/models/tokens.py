@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -33,6 +33,7 @@ def count(text: str) -> int:
     return counted[0]
 
 
+@cache
 def counter_name() -> str:
     """Who counted, with its version: ``toktok-rs 0.3.0 o200k_base``."""
     return f"toktok-rs {version('toktok-rs')} {ENCODING}"

@@ -11,7 +11,7 @@ import inspect
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from pytest_cellprose.digest import digest
@@ -66,6 +66,7 @@ def encoding_key(encoding: Encoding, workbook_sha256: str) -> tuple[str, ...]:
     return ("text", workbook_sha256, encoding.name, encoding.version, code_digest(encoding))
 
 
+@lru_cache(maxsize=64)
 def code_digest(encoding: Encoding) -> str:
     """SHA-256 over the Python files that lie beside the encoding's function and over our own workbook reader."""
     package = Path(__file__).parent.parent

@@ -6,9 +6,12 @@ Input is counted: the exact system prompt and prompt of every cell, in o200k_bas
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 
+from pytest_cellprose.models.pricing import CallPrice
 from pytest_cellprose.record import CellId
 from pytest_cellprose.run.session import RunSession
 
@@ -25,23 +28,41 @@ class Estimate:
     unknown: tuple[str, ...] = ()
     """Encodings that gave no text, so that their cells are in no sum: nothing is sent for them."""
 
+    def __add__(self, other: Estimate) -> Estimate:
+        return Estimate(
+            cells=self.cells + other.cells,
+            expected=self.expected + other.expected,
+            worst=self.worst + other.worst,
+            greatest_excess=max(self.greatest_excess, other.greatest_excess),
+            unknown=tuple(dict.fromkeys([*self.unknown, *other.unknown])),
+        )
+
 
 def estimate(session: RunSession, cells: Iterable[CellId]) -> Estimate:
     """Expected and worst cost of the live cells among `cells`; the others cost nothing."""
-    number, expected, worst, excess = 0, 0, 0, 0
-    unknown: dict[str, None] = {}
+    return sum(estimates(session, cells).values(), Estimate())
+
+
+def estimates(session: RunSession, cells: Iterable[CellId]) -> dict[tuple[str, str], Estimate]:
+    """The same for each model and encoding that has live cells, in the order of the plan."""
+    prices: dict[tuple[str, str], list[CallPrice | None]] = defaultdict(list)
     for cell in cells:
-        if not session.spec.models[cell.model].live:
-            continue
-        number += 1
-        price = session.price(cell)
-        if price is None:
-            unknown[cell.encoding] = None
-            continue
-        expected += price.expected
-        worst += price.worst
-        excess = max(excess, price.worst - price.expected)
-    return Estimate(number, expected, worst, excess, tuple(unknown))
+        if session.spec.models[cell.model].live:
+            prices[cell.model, cell.encoding].append(session.price(cell))
+    matrix = session.spec.manifest.matrix
+    pairs = product(matrix.models, matrix.encodings)
+    return {pair: _summed(pair[1], prices[pair]) for pair in pairs if pair in prices}
+
+
+def _summed(encoding: str, prices: Sequence[CallPrice | None]) -> Estimate:
+    known = [price for price in prices if price is not None]
+    return Estimate(
+        cells=len(prices),
+        expected=sum(price.expected for price in known),
+        worst=sum(price.worst for price in known),
+        greatest_excess=max((price.worst - price.expected for price in known), default=0),
+        unknown=(encoding,) if len(known) < len(prices) else (),
+    )
 
 
 def method(session: RunSession) -> str:

@@ -24,6 +24,7 @@ from pytest_cellprose.encodings import BUILTIN
 from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.models.pricing import CallPrice, cost_nanousd
 from pytest_cellprose.models.registry import ModelSpec
+from pytest_cellprose.models.tokens import counter_name
 from pytest_cellprose.providers.base import Provider, Request, lacking
 from pytest_cellprose.questions.schema import QuestionFile, load_questions
 from pytest_cellprose.record import CellId, Frozen, Record, SetName
@@ -92,6 +93,8 @@ class RunSession:
         self._admission = Admission(self.ledger, spec.caps, ask)
         self._planned = datetime.fromisoformat(spec.manifest.started)
         self._prompt_tokens: dict[tuple[str, str], int | None] = {}
+        self._prices: dict[tuple[str, str, str], CallPrice | None] = {}
+        self._inputs_ids: dict[tuple[str, str, str], str] = {}
         self._cache = TextCache(spec.cache)
         self._entries = {entry.name: entry for entry in spec.manifest.matrix.workbooks}
         # The plan's order visits a workbook's cells together, so a few of each are enough.
@@ -127,22 +130,33 @@ class RunSession:
 
     def price(self, cell: CellId) -> CallPrice | None:
         """Expected and worst cost of a cell's call; None if its encoding gives no text, so that nothing is sent."""
+        key = (cell.model, cell.encoding, cell.workbook)  # every repeat costs the same
+        if key not in self._prices:
+            self._prices[key] = self._price(cell)
+        price = self._prices[key]
+        return CallPrice(expected=0, worst=0) if price is not None and self.is_kept(cell) else price
+
+    def _price(self, cell: CellId) -> CallPrice | None:
         key = (cell.workbook, cell.encoding)  # the prompt is the same for every model
         if key not in self._prompt_tokens:
-            try:
-                self._prompt_tokens[key] = count_prompt(self.request(cell))
-            except EncodingFault:
-                self._prompt_tokens[key] = None
+            self._prompt_tokens[key] = self._count_prompt(cell)
         prompt, model = self._prompt_tokens[key], self.spec.models[cell.model]
         if prompt is None:
             return None
-        if self.is_kept(cell):
-            return CallPrice(expected=0, worst=0)
         output = self.spec.outputs.expected(cell.model, cell.encoding, self.questions(cell.workbook))
         return CallPrice(
             expected=cost_nanousd(model.prices, prompt, min(output, model.max_tokens)),
             worst=cost_nanousd(model.prices, prompt, model.max_tokens),
         )
+
+    def _count_prompt(self, cell: CellId) -> int | None:
+        """Kept between runs and shared by workers, since to load the tokenizer takes longer than to count."""
+        try:
+            request = self.request(cell)
+        except EncodingFault:
+            return None
+        made = self._cache.get_or_make(lambda: str(count_prompt(request)), counter_name(), request.prompt_sha256)
+        return int(made)
 
     def prepared(self, cell: CellId, *, shared: bool = False) -> Callable[[], Record]:
         """All that a cell's call needs, made here. What is returned calls the model once, scores what comes back and
@@ -207,7 +221,12 @@ class RunSession:
     def is_kept(self, cell: CellId) -> bool:
         """Whether the run that is resumed was asked exactly what this cell would be asked now."""
         before = self._ancestors.get(cell)
-        return before is not None and before.inputs_id == self.request(cell).inputs_id
+        if before is None:
+            return False
+        key = (cell.model, cell.encoding, cell.workbook)  # every repeat asks the same
+        if key not in self._inputs_ids:
+            self._inputs_ids[key] = self.request(cell).inputs_id
+        return before.inputs_id == self._inputs_ids[key]
 
     def calls_at_a_time(self, vendor: str) -> int:
         """How many calls of a vendor this process may keep running."""
