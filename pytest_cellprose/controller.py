@@ -444,6 +444,8 @@ def summary_lines(run: Run, width: int, *, colour: bool, unicode: bool) -> list[
     if skipped is not None:
         lines.append(skipped)
     if run.report is not None:
+        if run.report.cells.missing and run.spec.manifest.mode == "live":
+            lines.append(f"to go on with what was not measured: --cellprose-resume {run.report.run}")
         lines.append(f"report: {_shown(run.session.store.folder / 'report.md')}")
     return lines
 

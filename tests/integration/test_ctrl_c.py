@@ -76,6 +76,7 @@ def test_calls_under_way_finish_and_no_more_start(bench: Bench, workers: tuple[s
     assert report["cells"]["not_run"] == 80 - run.started
     assert bench.written("ledger.json")["open"] == {}
     assert "under way (Ctrl-C gives them up)" in run.output
+    assert f"to go on with what was not measured: --cellprose-resume {report['run']}" in run.output
     assert "Traceback" not in run.output
     assert "INTERNALERROR" not in run.output
 
