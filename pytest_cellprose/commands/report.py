@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pytest_cellprose.report.terminal import lines
 from pytest_cellprose.report.write import write_reports
+from pytest_cellprose.run.merge import MergeError, merge
 from pytest_cellprose.run.store import StoreError, open_run
 
 
@@ -23,10 +24,18 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument(
         "--out", type=Path, default=Path("results"), metavar="DIR", help="where runs are stored (default: %(default)s)"
     )
+    parser.add_argument(
+        "--merge",
+        action="store_true",
+        help="put the runs together as a new one and report that: the shards of a CI matrix, or a run and the store of "
+        "a machine that took part in it",
+    )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.merge:
+        return _merge(options)
     failed = False
     for name in options.runs:
         try:
@@ -42,3 +51,19 @@ def run(options: argparse.Namespace) -> int:
             print(line)
         print(f"report: {store.folder / 'report.md'}")
     return 1 if failed else 0
+
+
+def _merge(options: argparse.Namespace) -> int:
+    if len(options.runs) < 2:
+        print("report --merge: name at least two runs", file=sys.stderr)
+        return 2
+    try:
+        stores = [open_run(options.out, name) for name in options.runs]
+        merged = merge(stores, options.out)
+    except (MergeError, StoreError) as error:
+        print(f"report --merge: {error}", file=sys.stderr)
+        return 1
+    for store in stores:
+        for where in store.damaged_lines():
+            print(f"{where}: cut short by a crash, left out", file=sys.stderr)
+    return run(argparse.Namespace(**{**vars(options), "merge": False, "runs": [merged.run]}))

@@ -100,6 +100,8 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
         deviations=deviations,
         limitations=limitations(manifest),
         shard=manifest.shard,
+        missing_shards=missing_shards(manifest),
+        merged_from=manifest.merged_from,
         cells=counts,
         kept=dict(sorted(Counter(record.kept_from for record in known.values() if record.kept_from).items())),
         stale=sum(record.replaces is not None for record in known.values()),

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from pytest_cellprose.report.model import ModelReport
+from pytest_cellprose.run.manifest import MergedRun
 
 NOTHING = "–"
 """Not measured, or undefined."""
@@ -112,3 +113,10 @@ def _digits(value: float) -> str:
         decimals += 1
         text = f"{value:.{decimals}f}"
     return text
+
+
+def part(merged: MergedRun) -> str:
+    """Where cells of a merged run are from."""
+    shard = "" if merged.shard is None else f" (shard {merged.shard})"
+    spent = f", {dollar(merged.spent_nanousd / 1e9)} spent" if merged.spent_nanousd else ""
+    return f"From run {merged.run}{shard}: {count(len(merged.cells), 'cell')}{spent}"

@@ -42,6 +42,7 @@ def _facts(report: Report) -> Iterator[str]:
             f"failures), {cells.faulted:,} faulted, {cells.skipped:,} skipped, {cells.not_run:,} not run"
             + (f", {cells.in_other_shards:,} in other shards" if cells.in_other_shards else ""),
             *([f"Shard: {report.shard}"] if report.shard else []),
+            *map(figures.part, report.merged_from),
             *(f"Kept from run {run}: {figures.count(number, 'cell')}" for run, number in report.kept.items()),
             *([f"Inputs changed: {figures.count(report.stale, 'cell')} called again"] if report.stale else []),
             f"Spent in all, at list price: {figures.dollar(report.spent)}",
@@ -400,7 +401,7 @@ def _reproduce(report: Report) -> Iterator[str]:
     commit = report.git.commit
     steps = [
         f"Check out commit `{commit}`." if commit else "The run was not made from a git repository.",
-        f"Run `{shlex.join(report.invocation)}`." if report.invocation else "The command line was not recorded.",
+        *map(_command, [part.invocation for part in report.merged_from] or [report.invocation]),
         f"The inputs' digests are in `runs/{report.run}.json`; this page is made from it and the records by "
         f"`python -m pytest_cellprose report {report.run}`.",
         f"`python -m pytest_cellprose sets check --run {report.run}` says whether files, texts, code and "
@@ -420,6 +421,10 @@ def _reproduce(report: Report) -> Iterator[str]:
     )
     if report.settings:
         yield _list(f"{key}: {value}" for key, value in report.settings.items())
+
+
+def _command(invocation: Sequence[str]) -> str:
+    return f"Run `{shlex.join(invocation)}`." if invocation else "The command line was not recorded."
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = ()) -> str:

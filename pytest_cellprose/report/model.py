@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from pytest_cellprose.record import Frozen, Git, Prices, SetName
-from pytest_cellprose.run.manifest import Mode, ModelEntry, PlannedOut, Shard, WorkbookEntry
+from pytest_cellprose.run.manifest import MergedRun, Mode, ModelEntry, PlannedOut, Shard, WorkbookEntry
 from pytest_cellprose.run.method import Method
 from pytest_cellprose.stats.verdicts import Word
 
@@ -270,6 +270,10 @@ class Report(Frozen):
     limitations: list[str]
     shard: Shard | None = None
     """The share of the plan that the run was to measure; None: all of it."""
+    missing_shards: list[Shard] = Field(default_factory=list)
+    """Shards of the plan whose cells are not in this run."""
+    merged_from: list[MergedRun] = Field(default_factory=list)
+    """The runs that this one was put together from, with the cells that each measured."""
     cells: CellCounts
     kept: dict[str, int]
     """Run -> how many of this run's cells were taken over from it."""

@@ -148,9 +148,11 @@ def _closing(report: Report) -> list[str]:
     if report.not_run:
         first = ", ".join(report.not_run[:1]) + (", …" if len(report.not_run) > 1 else "")
         found.append(f"{figures.count(cells.not_run, 'planned cell')} not run: {first}")
-    if report.cells.in_other_shards:
-        this = "" if report.shard is None else f"this is shard {report.shard}: "
-        found.append(f"{this}{figures.count(cells.in_other_shards, 'planned cell')} in other shards")
+    found += [figures.part(part) for part in report.merged_from]
+    if cells.in_other_shards:
+        absent = ", ".join(map(str, report.missing_shards))
+        here = f"shard {absent} is not here" if report.shard is None else f"this is shard {report.shard}"
+        found.append(f"{here}: {figures.count(cells.in_other_shards, 'planned cell')} in other shards")
     if not report.complete:
         measured = f"{cells.measured:,} of {cells.planned - cells.skipped:,} cells measured"
         found.append(f"incomplete, so there is no headline: {measured}")

@@ -110,6 +110,10 @@ class MergedRun(Frozen):
     started: str
     finished: str | None = None
     invocation: list[str]
+    cells: list[str] = Field(default_factory=list)
+    """Ids of the cells that it measured."""
+    spent_nanousd: int = 0
+    """By its own calls; cells that it took over from another run cost it nothing."""
 
 
 class EncodedTexts(Frozen):
