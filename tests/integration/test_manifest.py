@@ -71,9 +71,9 @@ def committed(bench: Bench) -> Bench:
     return bench
 
 
-def test_before_the_first_call_the_digests_of_all_inputs_are_on_disk(bench: Bench, workers: tuple[str, ...]) -> None:
+def test_before_the_first_call_the_digests_of_all_inputs_are_on_disk(bench: Bench) -> None:
     bench.pytester.makeconftest(WITNESS)
-    bench.run("--cellprose-live", "--cellprose-models", "witness", "--cellprose-encodings", "csv,broken", *workers)
+    bench.run("--cellprose-live", "--cellprose-models", "witness", "--cellprose-encodings", "csv,broken")
     (manifest,) = manifests(bench)
     seen = [json.loads(path.read_text()) for path in bench.pytester.path.glob("seen-*.json")]
     assert len(seen) == 2
@@ -127,11 +127,11 @@ def test_a_development_run_says_which_encoding_gave_no_text(bench: Bench) -> Non
 
 
 def test_the_same_plan_has_the_same_experiment_id_and_an_edited_question_another(bench: Bench) -> None:
-    bench.run(*READER)
-    bench.run(*READER, "-k", "alpha", "--cellprose-inflight", "3")
+    bench.run(*READER, "-k", "alpha and csv")
+    bench.run(*READER, "-k", "beta and csv", "--cellprose-inflight", "3")
     path = bench.cells / "alpha.json"
     path.write_text(path.read_text() + "\n")
-    bench.run(*READER, "-k", "alpha")
+    bench.run(*READER, "-k", "alpha and csv")
     first, second, third = manifests(bench)
     assert re.fullmatch("[0-9a-f]{64}", first["experiment"])
     assert first["experiment"] == second["experiment"] != third["experiment"]
