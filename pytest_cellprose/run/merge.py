@@ -18,7 +18,8 @@ from pytest_cellprose.draft import some
 from pytest_cellprose.record import CellId, Record, SetName
 from pytest_cellprose.run.budget import Ledger
 from pytest_cellprose.run.identity import experiment_id, new_run_id
-from pytest_cellprose.run.manifest import Manifest, MergedRun
+from pytest_cellprose.run.inputs import with_encoded
+from pytest_cellprose.run.manifest import EncodedTexts, Manifest, MergedRun
 from pytest_cellprose.run.store import Store, StoreError
 
 _OF_ONE_RUN = ("exploratory: shard ", "exploratory: put together ")
@@ -37,6 +38,7 @@ def merge(stores: Sequence[Store], out: Path) -> Store:
     """
     manifests = [store.manifest() for store in stores]
     _require_one_experiment(manifests)
+    texts = _texts(manifests)
     copies = _taken_over(stores, manifests)
     merged = Store(out, new_run_id())
     parts: dict[str, MergedRun] = {}
@@ -53,7 +55,7 @@ def merge(stores: Sequence[Store], out: Path) -> Store:
             part.model_copy(update={"cells": [str(cell) for cell in cells[run]], "spent_nanousd": spent[run]})
             for run, part in parts.items()
         ]
-        merged.write_manifest(_manifest(manifests, merged.run, listed))
+        merged.write_manifest(with_encoded(_manifest(manifests, merged.run, listed), texts))
     except OSError as error:
         raise StoreError(f"{merged.folder}: the merged run could not be written: {error}") from error
     return merged
@@ -82,6 +84,27 @@ def _require_one_experiment(manifests: Sequence[Manifest]) -> None:
     divisions = sorted({part.shard.of for m in manifests for part in m.merged_from or [_part(m)] if part.shard})
     if len(divisions) > 1:
         raise MergeError(f"shards of different divisions: {' and '.join(f'K/{of}' for of in divisions)}")
+
+
+def _texts(manifests: Sequence[Manifest]) -> EncodedTexts:
+    """The texts of all; what one run could not make and another could is a text. Raises `MergeError` where two runs
+    made different texts of one workbook."""
+    joined = EncodedTexts()
+    made_by: dict[tuple[str, str], str] = {}
+    for manifest in manifests:
+        for book, texts in manifest.encoded.sha256.items():
+            known, reasons = joined.sha256.setdefault(book, {}), joined.reasons.setdefault(book, {})
+            for encoding, digest in texts.items():
+                if digest is None and known.get(encoding) is None:
+                    known[encoding], reasons[encoding] = None, manifest.encoded.reasons[book][encoding]
+                elif digest is not None and known.get(encoding) in (None, digest):
+                    known[encoding] = digest
+                    reasons.pop(encoding, None)
+                    made_by.setdefault((book, encoding), manifest.run)
+                elif digest is not None:
+                    run = made_by[book, encoding]
+                    raise MergeError(f"{run} and {manifest.run} made different texts of {book} in {encoding}")
+    return joined.model_copy(update={"reasons": {book: told for book, told in joined.reasons.items() if told}})
 
 
 def _compared(manifest: Manifest) -> dict[str, Any]:

@@ -36,6 +36,10 @@ def merged(bench: Bench, *runs: Path) -> int:  # noqa: F811
     return main(["report", "--merge", "--out", str(bench.results), *map(str, runs)])
 
 
+def manifest_of(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
 def verdicts(text: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in text.items() if name not in ("run", "deviations")}
 
@@ -43,6 +47,7 @@ def verdicts(text: dict[str, Any]) -> dict[str, Any]:
 def test_all_shards_make_the_report_of_the_whole_plan(house: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     assert house.run(*LIVE).ret == 0
     whole = house.written("verdicts.json")
+    (alone,) = map(manifest_of, (house.results / "runs").glob("*.json"))
     shutil.rmtree(house.results)
     parts = [shard(house, 1), shard(house, 2)]
     capsys.readouterr()
@@ -70,6 +75,10 @@ def test_all_shards_make_the_report_of_the_whole_plan(house: Bench, capsys: pyte
     # the merged run is a run like any other
     assert main(["report", "--out", str(house.results), report["run"]]) == 0
     assert house.written("report.json") == report
+    manifest = manifest_of(house.results / "runs" / f"{report['run']}.json")
+    for name in ("experiment", "encoded", "inputs_sha256"):
+        assert manifest[name] == alone[name]
+    assert main(["sets", "check", "--out", str(house.results), "--run", report["run"], str(house.cells)]) == 0
 
 
 def test_fewer_shards_make_a_report_that_says_what_is_missing(house: Bench, capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,9 +93,17 @@ def test_fewer_shards_make_a_report_that_says_what_is_missing(house: Bench, caps
     assert report["missing_shards"] == [{"number": 2, "of": 3}]
 
 
-def test_a_cell_that_was_taken_over_counts_once(house: Bench) -> None:
+def test_a_cell_that_was_taken_over_counts_once(house: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     first = shard(house, 1)
     again = shard(house, 1, 2, "--cellprose-resume", str(first))
+    manifest = again.parent / "runs" / f"{again.name}.json"
+    right = manifest.read_text()
+    digest = json.loads(right)["encoded"]["sha256"]["alpha"]["csv"]
+    manifest.write_text(right.replace(digest, "0" * 64))
+    assert merged(house, first, again) == 1
+    assert f"{first.name} and {again.name} made different texts of alpha in csv\n" in capsys.readouterr().err
+    assert not house.results.exists()
+    manifest.write_text(right)
     assert merged(house, first, again, shard(house, 2)) == 0
     report = house.written("report.json")
     assert report["complete"]
