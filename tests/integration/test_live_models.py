@@ -224,7 +224,7 @@ def test_one_vendor_s_broken_host_loses_no_cell_of_another(
     with serving() as hotel:
         hotel.default = html()
         monkeypatch.setenv("ANTHROPIC_BASE_URL", hotel.address)
-        result = bench.run(*TWO, "--cellprose-encodings=csv")
+        result = bench.run(*TWO, "--cellprose-encodings=csv", "--cellprose-fault-retries=0")
     assert result.ret == 1
     kinds = Counter((r["cell"]["model"], r["outcome"]["kind"]) for r in bench.records())
     assert kinds[("haiku55", "not_a_stream")] == 2

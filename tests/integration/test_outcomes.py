@@ -136,7 +136,8 @@ def test_a_fault_fails_without_a_traceback_and_without_a_score(bench: Bench, wor
     bench.pytester.makeconftest(
         FAULTY.replace("RAISED", "__import__('pytest_cellprose').PathFault('transport', 'cable cut')")
     )
-    result = bench.run("--cellprose-live", "--cellprose-models", "house", "-k", "csv and alpha", *workers)
+    once = "--cellprose-fault-retries=0"
+    result = bench.run("--cellprose-live", "--cellprose-models", "house", "-k", "csv and alpha", once, *workers)
     assert result.ret == 1
     result.assert_outcomes(failed=1, deselected=0 if workers else 11)
     result.stdout.fnmatch_lines(["*house-csv-alpha-rep1 was not measured: transport: cable cut*"])

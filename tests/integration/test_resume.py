@@ -97,7 +97,7 @@ def test_faults_run_again_and_failures_are_left_alone(bench: Bench, ending: str,
     broken = HOUSE.replace(
         "        return Reply", f"        raise __import__('pytest_cellprose').{ending}\n        return Reply"
     )
-    first = started(bench, house=broken)
+    first = started(bench, "--cellprose-fault-retries=0", house=broken)
     bench.pytester.makeconftest(HOUSE)
     assert bench.run(*LIVE, "--cellprose-resume", first).ret == 0
     assert calls(bench) == (8 if called_again else 4)
