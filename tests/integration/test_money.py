@@ -223,7 +223,7 @@ def test_a_plugin_may_refuse_calls(house: Bench, workers: tuple[str, ...]) -> No
     house.pytester.makeconftest(HOUSE + example)
     assert workers or house.run(*LIVE).ret == 0
     house.pytester.makeconftest(HOUSE + example.replace("return 40", "return 80"))
-    result = house.run(*LIVE, *workers)
+    result = house.run(*LIVE, "--cellprose-fault-retries=0", *workers)
     assert result.ret == 1
     assert kinds(house).count("window_full") == 4
     result.stdout.fnmatch_lines(["*window_full: 80 % of the window of house is used*"])
