@@ -61,6 +61,8 @@ class Run:
     """How many calls may run at once, in all processes."""
     shared: set[CellId] = field(default_factory=set)
     """Cells that more than one selected test takes."""
+    own: set[CellId | None] | None = None
+    """The cells of the tests that this worker was given at the start; None where that is not known."""
     pump: Pump[CellId, Record] | None = None
     """Keeps the calls of coming tests running; only where live cells run."""
     tests: CellTests = field(default_factory=lambda: CellTests(0))
@@ -107,19 +109,22 @@ class Run:
     def cell(self, cell: CellId) -> Cell:
         return Cell(cell, self.session.set_of[cell.workbook], self._record)
 
-    def look_ahead(self, items: Iterable[pytest.Item]) -> None:
+    def look_ahead(self, items: Iterable[pytest.Item] | None) -> None:
         """Keep the calls of these tests' live cells running, in their order, while the tests report in order.
 
         No call is started ahead for a test that carries a skip mark, or that shares its cell with another.
         """
-        cells = [cell_of(item) for item in items if not any(map(item.get_closest_marker, ("skip", "skipif")))]
+        given = list(items or ())
+        if items is not None and self.worker is not None:
+            self.own = {cell_of(item) for item in given}
+        cells = [cell_of(item) for item in given if not any(map(item.get_closest_marker, ("skip", "skipif")))]
         vendor = {alias: model.vendor for alias, model in self.spec.models.items() if model.live}
         if any(self.runs(cell) for cell in self.position if cell.model in vendor):
             upcoming = [cell for cell in cells if cell and cell.model in vendor and cell not in self.shared]
             self.pump = Pump(
                 dict.fromkeys(upcoming),
                 lane_of=lambda cell: vendor[cell.model],
-                prepare=lambda cell: self.session.prepared(cell, shared=cell in self.shared),
+                prepare=lambda cell: self.session.prepared(cell, shared=self._may_be_stored(cell)),
                 ceilings={name: self.session.calls_at_a_time(name) for name in sorted(set(vendor.values()))},
                 limited=lambda record: record.limited > 0,
                 last=lambda record: record.outcome.kind == "authentication",
@@ -160,7 +165,11 @@ class Run:
     def _record(self, cell: CellId) -> Record:
         if self.pump is not None and self.spec.models[cell.model].live:
             return self.pump.take(cell)
-        return self.session.prepared(cell, shared=cell in self.shared)()
+        return self.session.prepared(cell, shared=self._may_be_stored(cell))()
+
+    def _may_be_stored(self, cell: CellId) -> bool:
+        """Whether another test may have brought the cell's record: one that shares it, or one of a worker that died."""
+        return cell in self.shared or (self.own is not None and cell not in self.own)
 
 
 def planned_run(config: pytest.Config) -> Run | None:

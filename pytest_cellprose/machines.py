@@ -60,8 +60,8 @@ def hand_out(run: Run, node: Any) -> None:
     here, each = shares(run.spec.caps, len(specs), sum(apart))
     place = place_of(node)
     given = node.workerinput
-    if node.config.option.dist == "load" and place not in run.placed:
-        given[PLACE] = place  # one that replaces a crashed worker has no fixed share of the tests
+    if node.config.option.dist == "load":
+        given[PLACE] = None if place in run.placed else place  # none for one that replaces a crashed worker
     run.placed.add(place)
     spec = run.spec.model_copy(update={"caps": here})
     if is_apart(node.gateway.spec):

@@ -220,12 +220,17 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
         run.tests.give_up(run.begin)
 
 
-def _upcoming(session: pytest.Session) -> Sequence[pytest.Item]:
-    """The tests that this process will run, as far as that is known beforehand."""
+def _upcoming(session: pytest.Session) -> Sequence[pytest.Item] | None:
+    """The tests that this process is to run; none but other workers' leavings for one that replaces a crashed worker.
+
+    None: with this distribution nobody knows.
+    """
     worker: dict[str, Any] | None = getattr(session.config, "workerinput", None)
     if worker is None:
         return session.items
     if "cellprose_place" not in worker:
+        return None
+    if worker["cellprose_place"] is None:
         return []
     from pytest_cellprose.run.schedule import stride
 

@@ -18,8 +18,9 @@ def manifests(bench: Bench) -> list[dict[str, Any]]:
     return [json.loads(file.read_text(encoding="utf-8")) for file in files]
 
 
-def test_shards_run_every_cell_once(bench: Bench, workers: tuple[str, ...]) -> None:
-    for number in (1, 2):
+def test_shards_run_every_cell_once(bench: Bench) -> None:
+    processes: list[tuple[str, ...]] = [(), ("-n", "2")]
+    for number, workers in enumerate(processes, start=1):
         result = bench.run(*READER, "--cellprose-reps", "2", "--cellprose-shard", f"{number}/2", *workers)
         assert result.ret == 0
         result.assert_outcomes(passed=4)
