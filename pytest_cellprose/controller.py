@@ -62,7 +62,8 @@ class Run:
     shared: set[CellId] = field(default_factory=set)
     """Cells that more than one selected test takes."""
     own: set[CellId | None] | None = None
-    """The cells of the tests that this worker was given at the start; None where that is not known."""
+    """The cells of the tests that this worker was given at the start; None in the controller, and where another
+    scheduler than ours gives them out."""
     pump: Pump[CellId, Record] | None = None
     """Keeps the calls of coming tests running; only where live cells run."""
     tests: CellTests = field(default_factory=lambda: CellTests(0))
@@ -138,8 +139,12 @@ class Run:
             announce(self.worker, item)
 
     def told_to_end(self) -> bool:
-        """Whether xdist's controller wants no more tests of this worker."""
-        return self.worker is not None and told_to_end(self.worker)
+        """Whether xdist's controller wants no more tests of this worker.
+
+        Other schedulers than ours (``--dist loadfile``) send the end mark along with a worker's last tests: it then
+        says nothing, and whatever was given is run.
+        """
+        return self.worker is not None and self.own is not None and told_to_end(self.worker)
 
     def finish_calls(self, config: pytest.Config) -> bool:
         """Let the calls under way finish; they are paid for and recorded, whether a test asked for them or not.
