@@ -1,9 +1,15 @@
-"""A project of many small generated workbooks, for plans as large as the protocol's."""
+"""A project of many small generated workbooks, for plans as large as the protocol's.
+
+python benchmarks/generated_project.py FOLDER WORKBOOKS
+"""
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.integration.conftest import TEST_CELLS, questions_about, sha256, write_workbook
 
@@ -22,3 +28,7 @@ def write_project(root: Path, workbooks: int) -> Path:
     split = {"schema": 1, "seed": 7, "development": listed, "heldout": {}}
     (cells / "split.json").write_text(json.dumps(split), encoding="utf-8")
     return root
+
+
+if __name__ == "__main__":
+    write_project(Path(sys.argv[1]), int(sys.argv[2]))

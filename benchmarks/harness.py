@@ -29,10 +29,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from benchmarks.generated_project import write_project
-
 HERE = Path(__file__).resolve().parent
 PEERS = HERE / "peers"
 PYTEST = (sys.executable, "-m", "pytest", "-p", "no:randomly", "-p", "no:hypothesispytest", "-p", "no:anyio")
@@ -74,6 +70,13 @@ def run(command: Sequence[str], folder: Path, **environment: str) -> Cost:
         raise SystemExit(f"{' '.join(command)}\n{text[-4000:]}\nended with {process.returncode}")
     unit = 1 if sys.platform == "darwin" else 1024
     return Cost(ended - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit, ended, text)
+
+
+def project(folder: str, workbooks: int) -> Path:
+    """Made by another process: a child begins with its parent's size, which would hide how small it is."""
+    root = Path(folder) / "project"
+    run((sys.executable, str(HERE / "generated_project.py"), str(root), str(workbooks)), Path(folder))
+    return root
 
 
 @dataclass(frozen=True)
@@ -164,7 +167,7 @@ def latency(arguments: argparse.Namespace) -> None:
     five = "--cellprose-encodings=cellprose_lean_gfm,markitdown,csv,markdown,toon"
     one = (*ours(1, in_flight), "--cellprose-workbooks=wb000", "--cellprose-encodings=csv")
     with tempfile.TemporaryDirectory() as name, serving(delay) as server:
-        folder = write_project(Path(name) / "project", workbooks)
+        folder = project(name, workbooks)
         command = (*ours(repeats, in_flight), five)
         asked = prompts_file(server, folder, calls, command)
         single, bare = asked.with_name("one.json"), (sys.executable, str(PEERS / "bare_loop.py"))
@@ -209,7 +212,7 @@ def latency(arguments: argparse.Namespace) -> None:
 def throughput(arguments: argparse.Namespace) -> None:
     calls, in_flight, workbooks = 2000, 40, 50
     with tempfile.TemporaryDirectory() as name, serving(0) as server:
-        folder = write_project(Path(name) / "project", workbooks)
+        folder = project(name, workbooks)
         five = "--cellprose-encodings=cellprose_lean_gfm,markitdown,csv,markdown,toon"
         command = (*ours(calls // (workbooks * 5), in_flight), five)
         asked = prompts_file(server, folder, calls, command)
@@ -238,7 +241,7 @@ def memory(arguments: argparse.Namespace) -> None:
     few, many, workbooks = 400, 2000, 20
     sizes: dict[str, dict[int, list[int]]] = {"cells": {few: [], many: []}, "empty items": {few: [], many: []}}
     with tempfile.TemporaryDirectory() as name, serving(0) as server:
-        folder = write_project(Path(name) / "project", workbooks)
+        folder = project(name, workbooks)
         five = "--cellprose-encodings=cellprose_lean_gfm,markitdown,csv,markdown,toon"
         run((*PYTEST, "--collect-only", five), folder)  # with costs, so that every text is in the cache
         for _ in range(arguments.rounds):
@@ -271,7 +274,7 @@ def collect(arguments: argparse.Namespace) -> None:
         "the same in two workers": ((*PYTEST, *plan, approved, *none, "-n", "2"), (*plain, *none, "-n", "2")),
     }
     with tempfile.TemporaryDirectory() as name:
-        folder = write_project(Path(name) / "project", workbooks)
+        folder = project(name, workbooks)
         run((*PYTEST, "--collect-only", *plan), folder)  # with costs, so that every text is in the cache
         costs: dict[str, list[tuple[float, float]]] = {what: [] for what in commands}
         for turn in range(arguments.rounds):

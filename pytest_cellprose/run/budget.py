@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_FLOOR, Decimal
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
@@ -198,8 +199,12 @@ class Ledger:
     def _lock(self) -> Iterator[None]:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # threads queue at the mutex, so that only processes have to look again and again whether the file is free
-        with self._mutex, FileLock(self.path.with_name(f".{self.path.name}.lock")).acquire(poll_interval=0.005):
+        with self._mutex, self._file_lock.acquire(poll_interval=0.005):
             yield
+
+    @cached_property
+    def _file_lock(self) -> FileLock:
+        return FileLock(self.path.with_name(f".{self.path.name}.lock"))
 
     def _write(self, state: LedgerState) -> None:
         """Whole or not at all. Not flushed to the disk: it has to survive a process, and a run no power cut."""
