@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,7 +130,7 @@ class Run:
                 limited=lambda record: record.limited > 0,
                 last=lambda record: record.outcome.kind == "authentication",
                 halted=self.told_to_end,
-                changed=self.session.note_limit,
+                changed=partial(self.session.note_limit, self.worker.workerid if self.worker else "main"),
             )
 
     def begin(self, item: pytest.Item) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -184,10 +183,10 @@ class RunSession:
         """Whether a call of this run was refused because its vendor's cap had no room for it."""
         return self._admission.ledger.state().capped
 
-    def note_limit(self, vendor: str, limit: int) -> None:
+    def note_limit(self, process: str, vendor: str, limit: int) -> None:
         """Keep the history of how many calls of a vendor may run at a time in this process."""
         with suppress(StoreError, OSError):  # a ledger that cannot be written stops the next call, and says so
-            self._admission.ledger.note_limit(vendor, limit, os.environ.get("PYTEST_XDIST_WORKER", "main"))
+            self._admission.ledger.note_limit(vendor, limit, process)
 
     def _prepared(self, cell: CellId) -> Callable[[], Record]:
         manifest = self.spec.manifest
