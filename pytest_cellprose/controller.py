@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -21,6 +21,7 @@ from pytest_cellprose.cell import Cell
 from pytest_cellprose.draft import PlanError, Problem, counted, some
 from pytest_cellprose.money import approval_problem, cap_lines, cost_lines, share_lines, skipped_line, workers
 from pytest_cellprose.options import cells_folders, read_settings
+from pytest_cellprose.other_plugins import refusals
 from pytest_cellprose.plan import CommandLine, Plan, build_plan, with_inputs
 from pytest_cellprose.protocol import CellTests
 from pytest_cellprose.record import CellId, Record, utc_now
@@ -195,6 +196,9 @@ def planned_run(config: pytest.Config) -> Run | None:
 
 def build_run(config: pytest.Config) -> Run:
     """The plan of the settings, gated; raises `pytest.UsageError`."""
+    refused = refusals(config)
+    if refused:
+        raise pytest.UsageError("\n".join(["cellprose:", *(f"  {sentence}" for sentence in refused)]))
     settings = read_settings(config)
     offered = registered(config)
     cache = TextCache(cache_folder(config))
@@ -285,7 +289,16 @@ def select_by_node_ids(run: Run, node_ids: Iterable[str]) -> None:
     """The same from node ids, which is all that an xdist controller gets to see of its workers' items."""
     by_id = {_as_in_node_id(str(cell)): cell for cell in run.position}
     bracketed = (node_id.partition("[")[2].removesuffix("]") for node_id in node_ids)
-    select(run, (by_id.get(name) for name in bracketed))
+    select(run, (_cell_named(name, by_id) for name in bracketed))
+
+
+def _cell_named(name: str, by_id: Mapping[str, CellId]) -> CellId | None:
+    """The cell whose id a node id has in its brackets, alone or between a test's other parameters."""
+    if name in by_id:
+        return by_id[name]
+    parts = name.split("-")
+    spans = ("-".join(parts[start:end]) for start in range(len(parts)) for end in range(len(parts), start, -1))
+    return next((by_id[span] for span in spans if span in by_id), None)
 
 
 def _as_in_node_id(text: str) -> str:

@@ -41,6 +41,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    from pytest_cellprose.other_plugins import refuse_loop
+
+    refuse_loop(config)
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Plan and gate before any worker starts and before anything is collected."""
     config = session.config
@@ -153,25 +160,17 @@ def _run_for(config: pytest.Config) -> Run | None:
     return config.stash[RUN]
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
-    """Put cells into the plan's order, after every other plugin has had its say."""
-    result = yield
-    run = config.stash[RUN]
-    if run is not None:
-        from pytest_cellprose.controller import in_plan_order
-
-        items[:] = in_plan_order(run, items)
-    return result
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
+    """Put cells into the plan's order, now that every other plugin has had its say, and judge what is selected."""
     run = session.config.stash[RUN]
     if run is None:
         return
-    from pytest_cellprose.controller import cell_of, judge_selection, select
+    from pytest_cellprose.controller import cell_of, in_plan_order, judge_selection, select
+    from pytest_cellprose.other_plugins import keep_from_repeating
 
+    session.items[:] = in_plan_order(run, session.items)
+    keep_from_repeating(session.config, filter(cell_of, session.items))
     select(run, map(cell_of, session.items))
     if run.plan is not None and not session.config.option.collectonly:
         _require_environment(run)
