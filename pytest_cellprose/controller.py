@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_cellprose.builtin import registered
-from pytest_cellprose.cell import Cell
+from pytest_cellprose.cell import Cell, CellFault
 from pytest_cellprose.draft import PlanError, Problem, counted, some
 from pytest_cellprose.money import approval_problem, cap_lines, cost_lines, share_lines, skipped_line, workers
 from pytest_cellprose.options import cells_folders, read_settings
@@ -287,9 +287,12 @@ def select(run: Run, cells: Iterable[CellId | None]) -> None:
 
 def select_by_node_ids(run: Run, node_ids: Iterable[str]) -> None:
     """The same from node ids, which is all that an xdist controller gets to see of its workers' items."""
+    select(run, _cells_in(run, node_ids))
+
+
+def _cells_in(run: Run, node_ids: Iterable[str]) -> list[CellId | None]:
     by_id = {_as_in_node_id(str(cell)): cell for cell in run.position}
-    bracketed = (node_id.partition("[")[2].removesuffix("]") for node_id in node_ids)
-    select(run, (_cell_named(name, by_id) for name in bracketed))
+    return [_cell_named(node_id.partition("[")[2].removesuffix("]"), by_id) for node_id in node_ids]
 
 
 def _cell_named(name: str, by_id: Mapping[str, CellId]) -> CellId | None:
@@ -304,6 +307,17 @@ def _cell_named(name: str, by_id: Mapping[str, CellId]) -> CellId | None:
 def _as_in_node_id(text: str) -> str:
     """pytest escapes what is not ASCII."""
     return text.encode("unicode_escape").decode("ascii")
+
+
+def note_crash(run: Run, node_id: str, worker: str) -> str | None:
+    """Record that a test's cell was not measured because xdist's worker died; what is to be said of it.
+
+    None for a test of no cell, and for a cell that was measured before.
+    """
+    (cell,) = _cells_in(run, [node_id])
+    if cell is None or not run.runs(cell) or run.session.store.find(cell) is not None:
+        return None
+    return str(CellFault(run.session.give_up(cell, f"the worker {worker} died")))
 
 
 def money_problem(run: Run) -> Problem | None:
@@ -461,6 +475,11 @@ def summary_lines(run: Run, width: int, *, colour: bool, unicode: bool) -> list[
         lines.append(
             f"{len(run.untaken)} calls were under way when the run ended: let finish, paid for and recorded "
             f"({run.untaken[0]}{', …' if len(run.untaken) > 1 else ''})"
+        )
+    lost = run.session.lost_calls()
+    if lost:
+        lines.append(
+            f"{counted(len(lost), 'call')} under way in a process that died, maybe billed: {some(sorted(lost))}"
         )
     if run.tests.awaited:
         lines.append(

@@ -94,11 +94,24 @@ def pytest_configure_node(node: Any) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    """xdist: hear of the calls that a worker let finish."""
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """xdist: hear of the calls that a worker let finish, or that it died, before its tests go to the others."""
     run = node.config.stash[RUN]
+    if run is None:
+        return
+    run.untaken += getattr(node, "workeroutput", {}).get(_WORKER_OUTPUT, [])
+    if error is not None:
+        run.session.store.note_death()
+
+
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_handlecrashitem(crashitem: str, report: pytest.TestReport, sched: Any) -> None:
+    """xdist: record why the cell of a test that its worker did not survive has no score."""
+    run = sched.config.stash[RUN]
     if run is not None:
-        run.untaken += getattr(node, "workeroutput", {}).get(_WORKER_OUTPUT, [])
+        from pytest_cellprose.controller import note_crash
+
+        report.longrepr = note_crash(run, crashitem, report.node.gateway.id) or report.longrepr
 
 
 @pytest.hookimpl(optionalhook=True)

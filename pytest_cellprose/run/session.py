@@ -171,12 +171,16 @@ class RunSession:
         with self.store.lock(f"cell-{name}"):
             return self.store.find(cell) or call()
 
-    def give_up(self, cell: CellId) -> None:
-        """Record that a cell's call was under way and nobody waited for its end."""
+    def give_up(self, cell: CellId, why: str = "the run was interrupted") -> Record:
+        """Record that a cell's call was under way, as far as is known, and nobody waited for its end."""
         manifest = self.spec.manifest
-        said = "the run was interrupted while the call was under way: it may be billed"
+        said = f"{why} while the call was under way: it may be billed"
         record = not_admitted(self._ask(cell, None), "interrupted", said, run=manifest.run, git=manifest.git)
-        self._stored(record.model_copy(update={"attempts": 1}))
+        return self._stored(record.model_copy(update={"attempts": 1}))
+
+    def lost_calls(self) -> list[str]:
+        """The cells whose calls were under way in a process that died."""
+        return [held.cell for held in self._admission.ledger.state().open.values()] if self.store.process_died else []
 
     @property
     def capped(self) -> bool:

@@ -124,12 +124,26 @@ class Store:
                     yield f"{path}, line {number}", _json_object(line)
 
     def find(self, cell: CellId) -> Record | None:
-        """The last record of a cell that is not a fault."""
+        """The last record of a cell that was measured, or whose call was interrupted and is not made again."""
         found = None
         for record in self.records():
-            if record.cell == cell and record.outcome.status != "fault":
+            if record.cell == cell and (record.outcome.status != "fault" or record.outcome.kind == "interrupted"):
                 found = record
         return found
+
+    @property
+    def process_died(self) -> bool:
+        """Whether a process of the run died, so that what it recorded may be in no report of a test."""
+        return self._mark_of_death.exists()
+
+    def note_death(self) -> None:
+        """Tell all processes of the run that one died."""
+        with self.lock():
+            self._mark_of_death.touch()
+
+    @property
+    def _mark_of_death(self) -> Path:
+        return self.folder / ".process-died"
 
 
 def open_run(out: Path, run: str) -> Store:

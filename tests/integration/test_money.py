@@ -196,7 +196,15 @@ def test_the_call_of_a_worker_that_dies_stays_reserved(bench: Bench) -> None:
     bench.pytester.makeconftest(
         HOUSE.replace("        return Reply(", "        import os; os._exit(1)\n        Reply(")
     )
-    assert bench.run(*LIVE, "-k", "csv and alpha", "-n", "1", "--max-worker-restart", "0").ret != 0
+    result = bench.run(*LIVE, "-k", "csv", "-n", "1", "--cellprose-inflight=1", "--max-worker-restart", "0")
+    assert result.ret == 1
+    assert kinds(bench) == ["interrupted"]
+    result.stdout.fnmatch_lines(
+        [
+            "3 planned cells not run: *",
+            "1 call under way in a process that died, maybe billed: house-csv-alpha-rep1",
+        ]
+    )
     (path,) = bench.results.glob("*/ledger.json")
     books = json.loads(path.read_text())
     assert [held["cell"] for held in books["open"].values()] == ["house-csv-alpha-rep1"]

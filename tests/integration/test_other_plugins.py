@@ -7,8 +7,14 @@ import pytest
 from .conftest import HOUSE, Bench
 from .test_gate import committed
 
-LIVE = ("--cellprose-live", "--cellprose-models", "house", "--cellprose-encodings", "csv,none")
-NO_PASS = ("--cellprose-fault-retries=0",)
+LIVE = (
+    "--cellprose-live",
+    "--cellprose-models",
+    "house",
+    "--cellprose-encodings",
+    "csv,none",
+    "--cellprose-fault-retries=0",
+)
 PACKAGES = {
     "flaky": "flaky",
     "random_order": "random_order",
@@ -66,10 +72,7 @@ def failed_once(bench: Bench, result: pytest.RunResult) -> None:
     ("plugin", "arguments", "mark"),
     [
         ("rerunfailures", ["--reruns=2"], ""),
-        ("rerunfailures", [], "@pytest.mark.flaky(reruns=2)"),
         ("flaky", ["--force-flaky", "--max-runs=3"], ""),
-        ("flaky", [], "@pytest.mark.flaky(max_runs=3)"),
-        ("pytest-retry", ["--retries=2"], ""),
         ("pytest-retry", [], "@pytest.mark.flaky(retries=2)"),
     ],
 )
@@ -78,21 +81,21 @@ def test_a_failed_cell_is_not_repeated_and_another_test_is(
 ) -> None:
     bench.pytester.makeconftest(FAULTY)
     (bench.cells / "test_cells.py").write_text(TESTS.format(mark=mark), encoding="utf-8")
-    failed_once(bench, bench.run(*LIVE, *NO_PASS, *loading(plugin), *arguments))
+    failed_once(bench, bench.run(*LIVE, *loading(plugin), *arguments))
 
 
 @pytest.mark.parametrize(
-    ("plugin", "arguments"),
+    ("plugins", "arguments"),
     [
-        ("rerunfailures", ["--reruns=2"]),
-        ("flaky", ["--force-flaky", "--max-runs=3"]),
-        ("pytest-retry", ["--retries=2"]),
+        (["rerunfailures", "randomly", "random_order"], ["--reruns=2", "--randomly-seed=3", "--random-order"]),
+        (["pytest-retry"], ["--retries=2"]),
     ],
+    ids=["reruns and shuffling", "retries"],
 )
-def test_nor_in_a_worker(bench: Bench, plugin: str, arguments: list[str]) -> None:
+def test_nor_in_a_worker(bench: Bench, plugins: list[str], arguments: list[str]) -> None:
     bench.pytester.makeconftest(FAULTY)
     (bench.cells / "test_cells.py").write_text(TESTS.format(mark=""), encoding="utf-8")
-    failed_once(bench, bench.run(*LIVE, *NO_PASS, *loading(plugin), *arguments, "-n", "2"))
+    failed_once(bench, bench.run(*LIVE, *loading(*plugins), *arguments, "-n", "2"))
 
 
 def test_a_held_out_failure_stays_withheld_from_a_plugin_that_retries(bench: Bench) -> None:
@@ -131,19 +134,10 @@ def test_cells_keep_the_plans_order_and_other_tests_their_plugins_order(bench: B
         "all": [*loading("randomly", "random_order"), "--randomly-seed=3", "--random-order", "--ff"],
     }
     for way, arguments in ways.items():
-        assert order(*arguments)[0] == cells, way
-        assert order(*arguments)[1] != others, way
-        assert sorted(order(*arguments)[1]) == sorted(others), way
-
-
-def test_shuffled_workers_call_every_cell_once(bench: Bench) -> None:
-    bench.pytester.makeconftest(HOUSE)
-    (bench.cells / "test_cells.py").write_text(OTHERS + "\ndef test_cell(cell):\n    cell.run()\n")
-    shuffling = [*loading("randomly", "random_order"), "--randomly-seed=3", "--random-order"]
-    result = bench.run(*LIVE, *shuffling, "-n", "2")
-    result.assert_outcomes(passed=4 + 11, failed=1)
-    assert bench.ids() == ONCE
-    assert calls(bench) == 4
+        found, shuffled = order(*arguments)
+        assert found == cells, way
+        assert shuffled != others, way
+        assert sorted(shuffled) == sorted(others), way
 
 
 def test_runs_with_the_same_seed_are_runs_of_their_own(bench: Bench) -> None:
@@ -154,11 +148,11 @@ def test_runs_with_the_same_seed_are_runs_of_their_own(bench: Bench) -> None:
     assert len({record["run"] for record in bench.records()}) == 2
 
 
-def test_a_repeated_test_shares_the_one_call_of_its_cell(bench: Bench, workers: tuple[str, ...]) -> None:
+def test_a_repeated_test_shares_the_one_call_of_its_cell(bench: Bench) -> None:
     bench.pytester.makeconftest(HOUSE)
-    result = bench.run(*LIVE, *loading("repeat"), "--count=3", *workers)
+    result = bench.run(*LIVE, *loading("repeat"), "--count=2", "-n", "2")
     assert result.ret == 0
-    result.assert_outcomes(passed=12)
+    result.assert_outcomes(passed=8)
     assert bench.ids() == ONCE
     assert calls(bench) == 4
 

@@ -55,21 +55,56 @@ def test_every_worker_calls_its_share_in_the_plans_order(bench: Bench) -> None:
     assert shares == {"gw0": list(range(0, 20, 2)), "gw1": list(range(1, 20, 2))}
 
 
-def test_a_crashed_workers_cells_are_measured_by_the_others(bench: Bench) -> None:
-    bench.pytester.makeconftest(
-        HOUSE.replace(
-            "        with Path",
-            "        flag = Path(__file__).with_name('crashed')\n"
-            "        if '=SUM' not in request.prompt and not flag.exists():\n"
-            "            flag.touch(); import os; os._exit(1)\n"
-            "        with Path",
-        )
-    )
-    arguments = ["--cellprose-live", "--cellprose-models", "house", "--cellprose-encodings", "csv,none"]
-    result = bench.run(*arguments, "--cellprose-reps", "4", "-n", "2")
+CRASHING = HOUSE.replace(
+    "        with Path",
+    "        flag = Path(__file__).with_name('crashed')\n"
+    "        if '=SUM' not in request.prompt and not flag.exists():\n"
+    "            flag.touch(); import os; os._exit(1)\n"
+    "        with Path",
+)
+LIVE = ("--cellprose-live", "--cellprose-models", "house", "--cellprose-encodings", "csv,none", "--cellprose-reps", "4")
+
+
+def test_a_crashed_workers_cells_are_measured_by_the_others_and_the_lost_one_by_a_resumed_run(bench: Bench) -> None:
+    bench.pytester.makeconftest(CRASHING)
+    result = bench.run(*LIVE, "-n", "2")
     assert result.ret == 1
     result.assert_outcomes(passed=15, failed=1)
-    assert len(bench.ids()) == len(set(bench.ids())) == 15
+    assert len(bench.ids()) == len(set(bench.ids())) == 16
+    (lost,) = [record for record in bench.records() if record["outcome"]["status"] == "fault"]
+    assert lost["outcome"]["kind"] == "interrupted"
+    assert lost["scores"] is None
+    cell = "-".join(str(part) for part in list(lost["cell"].values())[:3]) + f"-rep{lost['cell']['repeat']}"
+    said = f"{cell} was not measured: interrupted: the worker gw? died while the call was under way: it may be billed"
+    result.stdout.fnmatch_lines(
+        [f"*{said}", "1 cell faulted, without a score: 1 interrupted*", f"* under way in a process that died*{cell}*"]
+    )
+    (run,) = (bench.results / "runs").glob("*.json")
+    again = bench.run(*LIVE, "--cellprose-resume", run.stem)
+    assert again.ret == 0
+    again.stdout.fnmatch_lines([f"15 cells kept from run {run.stem}"])
+    assert (bench.pytester.path / "calls.log").read_text().count("house-8b") == 16
+
+
+def test_what_a_worker_recorded_before_it_crashed_is_not_bought_again(bench: Bench) -> None:
+    bench.pytester.makeconftest(HOUSE)
+    (bench.cells / "test_cells.py").write_text(
+        "import os, pathlib, time\n"
+        "def test_cell(cell):\n"
+        "    cell.run()\n"
+        "    flag = pathlib.Path(__file__).with_name('crashed')\n"
+        "    if cell.repeat == 2 and not flag.exists():\n"
+        "        time.sleep(0.5)  # for the calls ahead\n"
+        "        flag.touch()\n"
+        "        os._exit(1)\n",
+        encoding="utf-8",
+    )
+    result = bench.run(*LIVE, "-n", "2", "--cellprose-inflight", "8")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*worker 'gw?' crashed while running*"])
+    assert len(bench.ids()) == len(set(bench.ids())) == 16
+    assert {record["outcome"]["status"] for record in bench.records()} == {"scored"}
+    assert (bench.pytester.path / "calls.log").read_text().count("house-8b") == 16
 
 
 def test_another_distribution_is_the_users_choice(bench: Bench) -> None:
