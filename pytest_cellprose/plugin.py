@@ -106,9 +106,16 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)
 def pytest_handlecrashitem(crashitem: str, report: pytest.TestReport, sched: Any) -> None:
-    """xdist: record why the cell of a test that its worker did not survive has no score."""
+    """xdist: record why the cell of a test that its worker did not survive has no score.
+
+    What a worker elsewhere stored of it may still come, with the worker that replaces it.
+    """
     run = sched.config.stash[RUN]
-    if run is not None:
+    if run is None:
+        return
+    from pytest_cellprose.run.schedule import is_apart
+
+    if not is_apart(report.node.gateway.spec):
         from pytest_cellprose.controller import note_crash
 
         report.longrepr = note_crash(run, crashitem, report.node.gateway.id) or report.longrepr
