@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -114,8 +115,11 @@ def strictly(line: str) -> dict[str, Any]:
     return fields
 
 
-def test_nothing_a_users_test_says_ends_the_run(bench: Bench, workers: tuple[str, ...]) -> None:
+def test_nothing_a_users_test_says_ends_the_run(
+    bench: Bench, workers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("pytest_reportlog")
+    monkeypatch.setattr(logging.root, "handlers", [])  # what is logged in there is not for the report of this test
     (bench.cells / "test_cells.py").write_text(USERS_TESTS, encoding="utf-8")
     bench.pytester.makeconftest(HOUSE)
     result = bench.run(
