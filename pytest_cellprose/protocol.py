@@ -54,7 +54,10 @@ class CellTests:
         properties = list(item.user_properties)
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
-        if self._retries and _faulted(item):
+        faulted = _faulted(item)
+        if RECORD in item.stash:
+            del item.stash[RECORD]  # with its reply, which is in the store: items are kept until the session ends
+        if self._retries and faulted:
             self._held_back.append(HeldBack(item, reports, properties))
             reports = [_rerun_report(reports)]
         for report in reports:

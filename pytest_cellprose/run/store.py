@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -39,6 +40,7 @@ class Store:
 
     out: Path
     run: str
+    _mutex: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     @property
     def folder(self) -> Path:
@@ -78,7 +80,8 @@ class Store:
         """
         line = (json.dumps(record.model_dump(mode="json"), ensure_ascii=False) + "\n").encode("utf-8")
         try:
-            with self.lock():
+            # threads queue at the mutex, so that only processes have to look again and again whether the file is free
+            with self._mutex, self.lock().acquire(poll_interval=0.005):
                 if not self.exists:
                     self.write_manifest(manifest)
                 _append_line(self.records_path(record.set), line)
