@@ -92,7 +92,7 @@ class RunSession:
         self._admission = Admission(self.ledger, spec.caps, ask)
         self._planned = datetime.fromisoformat(spec.manifest.started)
         self._prompt_tokens: dict[tuple[str, str], int | None] = {}
-        self._prices: dict[tuple[str, str, str], CallPrice | None] = {}
+        self._prices: dict[tuple[str, str, str], CallPrice] = {}
         self._inputs_ids: dict[tuple[str, str, str], str] = {}
         self._cache = TextCache(spec.cache)
         self._entries = {entry.name: entry for entry in spec.manifest.matrix.workbooks}
@@ -130,15 +130,18 @@ class RunSession:
     def price(self, cell: CellId) -> CallPrice | None:
         """Expected and worst cost of a cell's call; None if its encoding gives no text, so that nothing is sent."""
         key = (cell.model, cell.encoding, cell.workbook)  # every repeat costs the same
-        if key not in self._prices:
-            self._prices[key] = self._price(cell)
-        price = self._prices[key]
+        price = self._prices.get(key) or self._price(cell)
+        if price is not None:
+            self._prices[key] = price
         return CallPrice(expected=0, worst=0) if price is not None and self.is_kept(cell) else price
 
     def _price(self, cell: CellId) -> CallPrice | None:
         key = (cell.workbook, cell.encoding)  # the prompt is the same for every model
         if key not in self._prompt_tokens:
-            self._prompt_tokens[key] = self._count_prompt(cell)
+            try:
+                self._prompt_tokens[key] = self._count(self.request(cell))
+            except EncodingFault:
+                self._prompt_tokens[key] = None
         prompt, model = self._prompt_tokens[key], self.spec.models[cell.model]
         if prompt is None:
             return None
@@ -148,14 +151,9 @@ class RunSession:
             worst=cost_nanousd(model.prices, prompt, model.max_tokens),
         )
 
-    def _count_prompt(self, cell: CellId) -> int | None:
-        """Kept between runs and shared by workers, since to load the tokenizer takes longer than to count."""
-        try:
-            request = self.request(cell)
-        except EncodingFault:
-            return None
-        made = self._cache.get_or_make(lambda: str(count_prompt(request)), counter_name(), request.prompt_sha256)
-        return int(made)
+    def _count(self, request: Request) -> int:
+        """Tokens of the prompt; kept between runs and shared by workers, since to load the tokenizer takes longest."""
+        return int(self._cache.get_or_make(lambda: str(count_prompt(request)), counter_name(), request.prompt_sha256))
 
     def prepared(self, cell: CellId, *, shared: bool = False) -> Callable[[], Record]:
         """All that a cell's call needs, made here. What is returned calls the model once, scores what comes back and
@@ -207,7 +205,7 @@ class RunSession:
             return partial(self._called, ask)
         key = (cell.workbook, cell.encoding)
         if self._prompt_tokens.get(key) is None:  # also when the encoding gave no text before and gives one now
-            self._prompt_tokens[key] = count_prompt(request_of(ask))
+            self._prompt_tokens[key] = self._count(request_of(ask))
         price = self.price(cell)
         assert price is not None
         return partial(self._paid, ask, price)
