@@ -39,9 +39,9 @@ def sendable_integer(number: int) -> int | str:
 def plain(value: object, integer: Callable[[int], int | str] = int) -> Any:
     """The value in types that JSON and xdist both know; what is so already stays as it is.
 
-    NumPy's numbers and arrays become Python's, sets lists, models and dataclasses dictionaries; keys become text,
-    and so do numbers that JSON does not have (NaN, infinities) and all other objects. Never raises. `integer` is
-    what becomes of an integer.
+    NumPy's numbers and arrays become Python's, sets lists, and models and dataclasses without a text of their own
+    dictionaries; keys become text, and so do numbers that JSON does not have (NaN, infinities) and all other
+    objects. Never raises. `integer` is what becomes of an integer.
     """
     return _plain(value, integer, ())
 
@@ -80,9 +80,9 @@ def _plain(value: object, integer: Callable[[int], int | str], around: tuple[int
 
 def _unpacked(value: object) -> object:
     """A container as a list, tuple or dictionary, another library's scalar as Python's; anything else as it is."""
-    if isinstance(value, BaseModel):
+    if isinstance(value, BaseModel) and type(value).__str__ is BaseModel.__str__:
         return value.model_dump(warnings=False)
-    if is_dataclass(value) and not isinstance(value, type):
+    if is_dataclass(value) and not isinstance(value, type) and type(value).__str__ is object.__str__:
         return {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, Mapping):
         return dict(value)

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_cellprose.plain import plain, plain_text, sendable_integer
-from pytest_cellprose.record import Usage
+from pytest_cellprose.record import CellId, Usage
 
 any_text = st.text(st.characters(codec=None, exclude_categories=[]))
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -100,6 +100,7 @@ class Point:
         (OrderedDict(a="\ud83d"), {"a": "\\ud83d"}),
         (Colour.RED, "red"),
         (Point(1, {2}), {"x": 1, "y": [2]}),
+        (CellId(model="m", encoding="csv", workbook="w", repeat=2), "m-csv-w-rep2"),
         (Usage(input=1), {"input": 1, "cached": None, "output": None, "reasoning": None, "raw": None}),
     ],
 )

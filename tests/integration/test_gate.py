@@ -180,6 +180,9 @@ def test_live_models_without_a_provider_are_refused_by_name(bench: Bench) -> Non
 
 def test_an_expected_cost_over_five_dollars_needs_approval(bench: Bench, workers: tuple[str, ...]) -> None:
     bench.pytester.makeconftest(HOUSE)
+    (bench.cells / "test_cells.py").write_text(  # a parameter of the test's own, which stands in its id too
+        "import pytest\n@pytest.mark.parametrize('share', [0.5])\ndef test_cell(cell, share):\n    cell.run()\n"
+    )
     arguments = ["--cellprose-live", "--cellprose-models", "dear", "--cellprose-encodings", "csv"]
     result = bench.run(*arguments, *workers)
     assert result.ret == USAGE_ERROR

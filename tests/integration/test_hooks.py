@@ -61,11 +61,9 @@ def test_the_documented_examples_of_model_and_provider_are_complete(bench: Bench
         ("dies", "encoding 'dies' ended its process (exit code 3)"),
     ],
 )
-def test_an_encoding_that_gives_no_text_is_a_fault_of_its_cells_only(
-    bench: Bench, name: str, told: str, workers: tuple[str, ...]
-) -> None:
+def test_an_encoding_that_gives_no_text_is_a_fault_of_its_cells_only(bench: Bench, name: str, told: str) -> None:
     bench.pytester.makeconftest(ENCODINGS)
-    result = bench.run("--cellprose-models", "reader", "--cellprose-encodings", f"csv,{name}", *workers)
+    result = bench.run("--cellprose-models", "reader", "--cellprose-encodings", f"csv,{name}")
     assert result.ret == 1
     result.assert_outcomes(passed=2, failed=2)
     assert told in result.stdout.str()

@@ -24,18 +24,18 @@ def measured(bench: Bench, *arguments: str) -> tuple[list[dict[str, Any]], str]:
     return sorted(records, key=lambda record: json.dumps(record["cell"])), text.replace(json.loads(text)["run"], "RUN")
 
 
-def test_records_and_verdicts_are_the_same_with_and_without_workers(bench: Bench) -> None:
+def test_records_and_verdicts_are_the_same_with_any_workers_and_distribution(bench: Bench) -> None:
     alone = measured(bench)
     assert len(alone[0]) == 2 * 2 * 6
-    assert measured(bench, "-n", "2") == alone
-    assert measured(bench, "-n", "4") == alone
-    assert measured(bench, "-n", "2", "--dist", "worksteal") == alone
-
-
-def test_workers_share_one_run(bench: Bench) -> None:
-    bench.run("--cellprose-models", "reader", "-n", "4")
-    assert len({record["run"] for record in bench.records()}) == 1
-    assert len(list((bench.results / "runs").glob("*.json"))) == 1
+    for arguments in (
+        "-n 4",
+        "-n auto --maxprocesses 2 --dist loadscope",
+        "-n 2 --dist loadfile",
+        "-n 1 --dist loadgroup",
+        "-n 2 --dist worksteal",
+    ):
+        assert measured(bench, *arguments.split()) == alone, arguments
+        assert len(list((bench.results / "runs").glob("*.json"))) == 1, arguments
 
 
 def test_every_worker_calls_its_share_in_the_plans_order(bench: Bench) -> None:
@@ -105,9 +105,3 @@ def test_what_a_worker_recorded_before_it_crashed_is_not_bought_again(bench: Ben
     assert len(bench.ids()) == len(set(bench.ids())) == 16
     assert {record["outcome"]["status"] for record in bench.records()} == {"scored"}
     assert (bench.pytester.path / "calls.log").read_text().count("house-8b") == 16
-
-
-def test_another_distribution_is_the_users_choice(bench: Bench) -> None:
-    for dist in ("loadfile", "worksteal"):
-        result = bench.run("--cellprose-models", "reader", "-k", "csv", "-n", "1", "--dist", dist)
-        assert result.ret == 0
