@@ -28,10 +28,11 @@ from pytest_cellprose.record import CellId, Record, utc_now
 from pytest_cellprose.run.budget import PendingCall
 from pytest_cellprose.run.cache import TextCache
 from pytest_cellprose.run.inputs import made_now, made_so_far, with_encoded
+from pytest_cellprose.run.keeper import NoMoreCalls
 from pytest_cellprose.run.pump import Pump
 from pytest_cellprose.run.session import RunSession, RunSpec
 from pytest_cellprose.run.shards import own_cells
-from pytest_cellprose.run.store import Store
+from pytest_cellprose.run.store import Store, StoreError
 from pytest_cellprose.run.workers import announce, hear_out, told_to_end, worker_of
 from pytest_cellprose.selection import reaches_cell_test
 
@@ -85,6 +86,10 @@ class Run:
     """Sends what is stored here to the controller; only in a worker elsewhere."""
     report: Report | None = None
     """Once the session is over."""
+    damaged: list[str] = field(default_factory=list)
+    """Lines of the store that a crash cut short."""
+    problems: list[str] = field(default_factory=list)
+    """What kept records or reports from being written, in lines for the user; with any, the run is no success."""
 
     @cached_property
     def position(self) -> dict[CellId, int]:
@@ -162,11 +167,20 @@ class Run:
         except KeyboardInterrupt:
             given_up = pump.abandon()
             for cell in given_up:
-                self.session.give_up(cell)
+                with suppress(StoreError):  # the keeper has it, and says so
+                    self.session.give_up(cell)
             tell(config, f"given up: {counted(len(given_up), 'call')}, which may be billed")
             return False
-        self.untaken += [str(cell) if error is None else f"{cell}: {error}" for cell, error in left.items()]
+        called = {cell: error for cell, error in left.items() if not isinstance(error, NoMoreCalls)}
+        self.untaken += [str(cell) if error is None else f"{cell}: {error}" for cell, error in called.items()]
         return True
+
+    def finish_keeping(self) -> None:
+        """When the session ends: what could not be stored is tried again, and told."""
+        keeper = self.session.keeper
+        keeper.finish()
+        if keeper.failure is not None:
+            self.problems.append(keeper.failure)
 
     def _record(self, cell: CellId) -> Record:
         if self.pump is not None and self.spec.models[cell.model].live:
@@ -317,7 +331,10 @@ def note_crash(run: Run, node_id: str, worker: str) -> str | None:
     (cell,) = _cells_in(run, [node_id])
     if cell is None or not run.runs(cell) or run.session.store.find(cell) is not None:
         return None
-    return str(CellFault(run.session.give_up(cell, f"the worker {worker} died")))
+    try:
+        return str(CellFault(run.session.give_up(cell, f"the worker {worker} died")))
+    except StoreError as error:
+        return str(error)
 
 
 def money_problem(run: Run) -> Problem | None:
@@ -331,6 +348,15 @@ def judge_selection(run: Run, invocation: Sequence[str]) -> None:
     problem = money_problem(run)
     if problem is not None:
         pytest.exit(str(PlanError([problem], invocation)), returncode=pytest.ExitCode.USAGE_ERROR)
+
+
+def open_store(run: Run) -> None:
+    """Before the first call: lock the run's folder, and refuse one that cannot be written (exit code 4)."""
+    if any(map(run.runs, run.selected)):
+        try:
+            run.session.keeper.open()
+        except StoreError as error:
+            pytest.exit(f"cellprose: {error}", returncode=pytest.ExitCode.USAGE_ERROR)
 
 
 def plan_lines(run: Run) -> list[str]:
@@ -394,19 +420,34 @@ def test_status(properties: Iterable[tuple[str, object]]) -> tuple[str, str] | N
 
 def finish(run: Run) -> None:
     """Close the run: the manifest gets its end, and the reports are written from the store."""
+    store, keeper = run.session.store, run.session.keeper
+    if run.receiver is not None:
+        run.receiver.close()
+    if not keeper.is_open:
+        return
+    rescued = keeper.rescued()
+    if store.folder.is_dir() and not keeper.is_empty:
+        try:
+            _write_reports(run)
+        except (OSError, StoreError) as error:
+            run.problems.append(f"the report could not be written: {error}")
+    elif not rescued and not run.problems:
+        keeper.discard()  # nothing was recorded: nothing is left behind
+    run.problems = [*dict.fromkeys(run.problems), *rescued]
+    keeper.close()
+
+
+def _write_reports(run: Run) -> None:
+    """Raises OSError and `StoreError`."""
     from pytest_cellprose.report.write import write_reports
 
     store = run.session.store
-    if run.receiver is not None:
-        run.receiver.close()
-    if not store.exists:  # nothing was recorded: nothing is left behind
-        return
     manifest = store.manifest().model_copy(update={"finished": utc_now()})
     if manifest.mode == "development":
         texts = made_so_far(manifest, run.session.encodings, TextCache(run.spec.cache), store.records())
         manifest = with_encoded(manifest, texts)
     store.write_manifest(manifest)
-    run.report = write_reports(store.folder, manifest, store.records())
+    run.report = write_reports(store.folder, manifest, store.records(run.damaged.append))
 
 
 def run_faulted_again(run: Run, session: pytest.Session) -> None:
@@ -420,7 +461,10 @@ def run_faulted_again(run: Run, session: pytest.Session) -> None:
             raise KeyboardInterrupt
         run.look_ahead(items)
 
-    run.tests.run_again(session, allowed=lambda: not run.session.capped, prepare=prepare, begin=run.begin)
+    def allowed() -> bool:
+        return run.session.keeper.failure is None and not run.session.capped
+
+    run.tests.run_again(session, allowed=allowed, prepare=prepare, begin=run.begin)
 
 
 def finish_interrupted(run: Run, config: pytest.Config) -> None:
@@ -466,9 +510,9 @@ def summary_lines(run: Run, width: int, *, colour: bool, unicode: bool) -> list[
         from pytest_cellprose.report import terminal
 
         lines += terminal.lines(run.report, width, colour, unicode)
-        damaged = run.session.store.damaged_lines()
-        if damaged:
-            lines.append(f"{len(damaged)} lines of the store were cut short by a crash: {damaged[0]}")
+        if run.damaged:
+            lines.append(f"{len(run.damaged)} lines of the store were cut short by a crash: {run.damaged[0]}")
+    lines += run.problems
     if run.receiver is not None:
         lines += run.receiver.notes
     if run.untaken:

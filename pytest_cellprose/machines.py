@@ -119,7 +119,7 @@ class Receiver:
         except StoreError as error:
             self.notes.append(str(error))
         refusal = output.get(_REFUSAL)
-        if refusal is not None and not self._run.session.store.exists:
+        if refusal is not None and not self._run.session.store.has_records:
             pytest.exit(refusal, returncode=pytest.ExitCode.USAGE_ERROR)
 
     def _take(self, lines: Iterable[str], node: Any) -> None:
@@ -128,7 +128,7 @@ class Receiver:
             if name in self._taken:
                 continue
             record = Record.model_validate_json(line)
-            self._run.session.store.append(record, self._run.spec.manifest)
+            self._run.session.keeper.keep(record)
             self._taken.add(name)
             if node is not None:
                 self._received.setdefault(place_of(node), []).append(record)
@@ -193,7 +193,9 @@ class Sender:
 def arrive(session: pytest.Session, given: dict[str, Any]) -> Run | None:
     """The run, in a worker; None in one that refuses to take part."""
     if _ORIGIN not in given:
-        return received_run(session.config, RunSpec.model_validate_json(given[PLAN]))
+        run = received_run(session.config, RunSpec.model_validate_json(given[PLAN]))
+        run.session.keeper.follow()
+        return run
     origin = Origin.model_validate_json(given[_ORIGIN])
     problems = software_problems(json.loads(given[PLAN])["manifest"], package_sha256())
     if not problems:

@@ -225,7 +225,7 @@ def _ancestor(settings: Settings, draft: Draft) -> Store | None:
         return None
     try:
         store = open_run(settings.out, settings.resume)
-        store.manifest()
+        store.require_resumable()
     except StoreError as error:
         draft.refuse(f"--cellprose-resume: {error}")
         return None

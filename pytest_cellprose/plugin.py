@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 RUN = pytest.StashKey["Run | None"]()
 _WORKER_OUTPUT = "cellprose_untaken"
+_WORKER_PROBLEMS = "cellprose_problems"
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
@@ -99,7 +100,9 @@ def pytest_testnodedown(node: Any, error: object) -> None:
     run = node.config.stash[RUN]
     if run is None:
         return
-    run.untaken += getattr(node, "workeroutput", {}).get(_WORKER_OUTPUT, [])
+    output = getattr(node, "workeroutput", {})
+    run.untaken += output.get(_WORKER_OUTPUT, [])
+    run.problems += output.get(_WORKER_PROBLEMS, [])
     if error is not None:
         run.session.store.note_death()
 
@@ -186,7 +189,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     run = session.config.stash[RUN]
     if run is None:
         return
-    from pytest_cellprose.controller import cell_of, in_plan_order, judge_selection, select
+    from pytest_cellprose.controller import cell_of, in_plan_order, judge_selection, open_store, select
     from pytest_cellprose.other_plugins import keep_from_repeating
 
     session.items[:] = in_plan_order(run, session.items)
@@ -195,6 +198,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if run.plan is not None and not session.config.option.collectonly:
         _require_environment(run)
         judge_selection(run, session.config.invocation_params.args)
+        open_store(run)
     if run.sender is not None:
         run.sender.require_environment(session)
 
@@ -204,11 +208,12 @@ def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
     """xdist: judge the selection in the controller, which sees node ids only."""
     run = node.config.stash[RUN]
     if run is not None and not run.selected:
-        from pytest_cellprose.controller import judge_selection, select_by_node_ids
+        from pytest_cellprose.controller import judge_selection, open_store, select_by_node_ids
 
         select_by_node_ids(run, ids)
         _require_environment(run)
         judge_selection(run, node.config.invocation_params.args)
+        open_store(run)
 
 
 def _require_environment(run: Run) -> None:
@@ -277,11 +282,16 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    if item.config.stash[RUN] is None:
+    run = item.config.stash[RUN]
+    if run is None:
         return (yield)
     from pytest_cellprose.cell import Cell, CellFault
     from pytest_cellprose.controller import outcome_property, withheld
     from pytest_cellprose.protocol import RECORD
+    from pytest_cellprose.run.store import StoreError
+
+    if run.session.keeper.failure is not None:
+        item.session.shouldfail = f"cellprose: {run.session.keeper.failure}"
 
     taken = getattr(item, "funcargs", {}).get("cell")
     record = taken.record if isinstance(taken, Cell) else None
@@ -295,7 +305,7 @@ def pytest_runtest_makereport(
     if isinstance(taken, Cell) and taken.record is not None:
         item.user_properties.append(outcome_property(taken.record))  # before the report that copies them
     report = yield
-    if call.excinfo is not None and isinstance(call.excinfo.value, CellFault):
+    if call.excinfo is not None and isinstance(call.excinfo.value, (CellFault, StoreError)):
         report.longrepr = str(call.excinfo.value)
     elif call.excinfo is not None and report.failed and isinstance(taken, Cell) and taken.set == "heldout":
         report.longrepr = withheld(call.excinfo)
@@ -340,16 +350,18 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         return
     if not run.finish_calls(session.config):
         session.exitstatus = pytest.ExitCode.INTERRUPTED
+    run.finish_keeping()
     if run.plan is None:
         output: dict[str, Any] = session.config.workeroutput  # type: ignore[attr-defined]
-        output[_WORKER_OUTPUT] = run.untaken
+        output[_WORKER_OUTPUT], output[_WORKER_PROBLEMS] = run.untaken, run.problems
         if run.sender is not None:
             output.update(run.sender.rest())
         return
     from pytest_cellprose.controller import finish, unmeasured
 
     finish(run)
-    if unmeasured(run) and session.exitstatus == pytest.ExitCode.OK:
+    stopped = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.INTERRUPTED)  # xdist interrupts to stop
+    if (run.problems and stopped) or (unmeasured(run) and session.exitstatus == pytest.ExitCode.OK):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from pytest_cellprose.report.terminal import lines
 from pytest_cellprose.report.write import write_reports
+from pytest_cellprose.run.lock import holder_of
+from pytest_cellprose.run.manifest import Manifest
 from pytest_cellprose.run.merge import MergeError, merge
-from pytest_cellprose.run.store import StoreError, open_run
+from pytest_cellprose.run.store import Store, StoreError, open_run
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -18,7 +21,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "report",
         help="write and print the report of stored runs",
         description="Write report.json, verdicts.json and report.md of each run from its records, and print the "
-        "summary. Works for a run that was killed, too.",
+        "summary. Works for a run that was killed, and for one that still runs.",
     )
     parser.add_argument("runs", nargs="+", metavar="RUN", help="a run id, a run's folder or its manifest")
     parser.add_argument(
@@ -40,15 +43,29 @@ def run(options: argparse.Namespace) -> int:
     for name in options.runs:
         try:
             store = open_run(options.out, name)
-            report = write_reports(store.folder, store.manifest(), store.records())
+            manifest = store.manifest()
+            if not store.folder.is_dir():
+                print("\n".join(_planned(manifest)))
+            store.require_folder()
+            damaged: list[str] = []
+            report = write_reports(store.folder, manifest, store.records(damaged.append))
         except StoreError as error:
             print(error, file=sys.stderr)
             failed = True
             continue
-        for where in store.damaged_lines():
+        except OSError as error:
+            print(f"{options.out}: the report of {name} could not be written: {error}", file=sys.stderr)
+            failed = True
+            continue
+        for where in damaged:
             print(f"{where}: cut short by a crash, left out", file=sys.stderr)
+        for line in _absent(store, manifest):
+            print(line, file=sys.stderr)
         for line in lines(report, shutil.get_terminal_size().columns, sys.stdout.isatty()):
             print(line)
+        holder = holder_of(store.folder)
+        if holder is not None:
+            print(f"{store.run} is still running ({holder}): this is what it has measured so far")
         print(f"report: {store.folder / 'report.md'}")
     return 1 if failed else 0
 
@@ -67,3 +84,23 @@ def _merge(options: argparse.Namespace) -> int:
         for where in store.damaged_lines():
             print(f"{where}: cut short by a crash, left out", file=sys.stderr)
     return run(argparse.Namespace(**{**vars(options), "merge": False, "runs": [merged.run]}))
+
+
+def _planned(manifest: Manifest) -> Iterator[str]:
+    """All that a manifest says by itself."""
+    cells = sum(1 for _ in manifest.matrix.cells())
+    state = f"finished {manifest.finished}" if manifest.finished else "not finished"
+    yield f"{manifest.run}: {manifest.mode} run of {cells:,} cells, started {manifest.started}, {state}"
+    yield f"  models: {', '.join(manifest.matrix.models)}"
+    yield f"  encodings: {', '.join(manifest.matrix.encodings)}"
+    yield f"  workbooks: {', '.join(workbook.name for workbook in manifest.matrix.workbooks)}"
+
+
+def _absent(store: Store, manifest: Manifest) -> Iterator[str]:
+    """The held-out records are never committed, so that a clone may have the others only."""
+    if not store.has_records:
+        return
+    for name in dict.fromkeys(workbook.set for workbook in manifest.matrix.workbooks):
+        path = store.records_path(name)
+        if not path.is_file():
+            yield f"{path} is not here: the {name} cells count as not run"

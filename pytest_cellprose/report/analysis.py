@@ -1,15 +1,19 @@
-"""Manifest and records -> `Report`: a pure function, whatever the order of the records."""
+"""Manifest and records -> `Report`: a pure function, whatever the order of the records.
+
+The records are read once, as a stream, and only what the report needs of each cell's own is kept.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from itertools import chain
 from statistics import fmean
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from pytest_cellprose.record import CellId, Record, SetName
 from pytest_cellprose.report import attempts
+from pytest_cellprose.report.attempt import Attempt, Attempts
 from pytest_cellprose.report.limitations import SET_LABELS, limitations
 from pytest_cellprose.report.model import (
     Against,
@@ -42,7 +46,7 @@ ROLES: Mapping[str, Role] = {
 _ORDER: tuple[Role, ...] = ("primary", "reference", "secondary", "other", "reported")
 """Of the baselines, the ones that matter most first."""
 
-Cells: TypeAlias = Mapping[CellId, Record]
+Cells: TypeAlias = Mapping[CellId, Attempt]
 
 
 def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
@@ -51,12 +55,12 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
     Records of cells outside the plan and superseded ones count in nothing but what was spent; records of
     other runs in nothing at all, unless the run was merged from them.
     """
-    mine = [record for record in records if record.run in manifest.runs]
-    latest = _latest(mine)
     planned = list(manifest.matrix.cells())
+    runs = manifest.runs
+    latest, spent = _latest((record for record in records if record.run in runs), Attempts(planned))
     known = {cell: latest[cell] for cell in planned if cell in latest}
-    measured = {cell: record for cell, record in known.items() if record.outcome.status != "fault"}
-    faulted = {cell: record for cell, record in known.items() if record.outcome.status == "fault"}
+    measured = {cell: record for cell, record in known.items() if record.status != "fault"}
+    faulted = {cell: record for cell, record in known.items() if record.status == "fault"}
     own = own_cells(manifest)
     skipped = [cell for cell in own if cell not in known and cell.model in manifest.matrix.skipped_models]
     not_run = [cell for cell in own if cell not in known and cell.model not in manifest.matrix.skipped_models]
@@ -64,7 +68,7 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
     counts = CellCounts(
         planned=len(planned),
         measured=len(measured),
-        failed=sum(record.outcome.status == "failure" for record in measured.values()),
+        failed=sum(record.status == "failure" for record in measured.values()),
         faulted=len(faulted),
         skipped=len(skipped),
         not_run=len(not_run),
@@ -78,7 +82,7 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
         deviations.append(f"{elsewhere} of {len(planned)} planned cells are in shards that are not here ({absent})")
     if faulted:
         deviations.append(f"{len(faulted)} of {len(planned)} planned cells faulted and have no score")
-    bounded = kept_from_starting(Counter(record.outcome.kind or "" for record in faulted.values()))
+    bounded = kept_from_starting(Counter(record.kind or "" for record in faulted.values()))
     if bounded is not None:
         deviations.append(bounded)
     set_of = {workbook.name: workbook.set for workbook in manifest.matrix.workbooks}
@@ -104,9 +108,8 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
         merged_from=manifest.merged_from,
         cells=counts,
         kept=dict(sorted(Counter(record.kept_from for record in known.values() if record.kept_from).items())),
-        stale=sum(record.replaces is not None for record in known.values()),
-        spent=sum(record.cost_nanousd or 0 for record in mine if not (record.prices.nominal or record.kept_from))
-        / attempts.NANO,
+        stale=sum(record.replaced for record in known.values()),
+        spent=spent / attempts.NANO,
         sets=_sets(manifest, planned, measured, faulted),
         models=[_facts(entry, manifest, known) for entry in manifest.models],
         encoding_versions=manifest.encoding_versions,
@@ -116,8 +119,8 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
             Fault(
                 cell=str(cell),
                 set=set_of[cell.workbook],
-                kind=record.outcome.kind or "unnamed",
-                detail=record.outcome.detail,
+                kind=record.kind or "unnamed",
+                detail=record.detail,
             )
             for cell, record in faulted.items()
         ],
@@ -127,22 +130,27 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
     )
 
 
-def _latest(records: Iterable[Record]) -> dict[CellId, Record]:
-    """The record that counts, per cell: the latest that is not a fault, else the latest fault.
-
-    "Latest" is by the call's own start, so that the order of lines in the store, which parallel workers
-    decide, changes nothing.
-    """
-    best: dict[CellId, tuple[tuple[Any, ...], Record]] = {}
+def _latest(records: Iterable[Record], make: Attempts) -> tuple[dict[CellId, Attempt], int]:
+    """The attempt that counts, per cell, and what all of them cost this run, in nano-dollars."""
+    best: dict[CellId, Attempt] = {}
+    superseded: dict[CellId, list[Attempt]] = defaultdict(list)
     for record in records:
-        key = (
-            record.outcome.status != "fault",
-            datetime.fromisoformat(record.started),
-            record.model_dump_json(),
-        )
-        if record.cell not in best or key > best[record.cell][0]:
-            best[record.cell] = (key, record)
-    return {cell: record for cell, (_, record) in best.items()}
+        found = make.of(record)
+        before = best.setdefault(found.cell, found)
+        if found == before or found in superseded.get(found.cell, ()):
+            continue  # the first of its cell; or one line twice, such as a rescued record that was put back two times
+        if _is_later(found, before):
+            best[found.cell], found = found, before
+        superseded[found.cell].append(found)
+    everything = chain(best.values(), *superseded.values())
+    spent = sum(found.cost_nanousd or 0 for found in everything if not (found.prices.nominal or found.kept_from))
+    return best, spent
+
+
+def _is_later(one: Attempt, other: Attempt) -> bool:
+    """Any two are in one order, whichever comes first in the store."""
+    keys = one.key(), other.key()
+    return keys[0] > keys[1] if keys[0] != keys[1] else repr(one) > repr(other)
 
 
 def _sets(manifest: Manifest, planned: Sequence[CellId], measured: Cells, faulted: Cells) -> dict[SetName, SetReport]:
@@ -177,7 +185,7 @@ def _ceiling(workbooks: Sequence[WorkbookEntry], measured: Cells) -> tuple[list[
     """
     computed = {workbook.name: set(workbook.computed) for workbook in workbooks if workbook.computed}
     left = [workbook for workbook in workbooks if workbook.name not in computed or _others(workbook, measured)]
-    scored = {cell: _without(record, computed.get(cell.workbook, set())) for cell, record in measured.items()}
+    scored = {cell: record.without(computed.get(cell.workbook, set())) for cell, record in measured.items()}
     return left, scored
 
 
@@ -185,16 +193,6 @@ def _others(workbook: WorkbookEntry, measured: Cells) -> bool:
     """Whether anything was asked about a workbook that is not computed."""
     asked = {name for cell, record in measured.items() if cell.workbook == workbook.name for name in record.kinds}
     return bool(asked - set(workbook.computed))
-
-
-def _without(record: Record, questions: set[str]) -> Record:
-    """The record as if these questions had not been asked."""
-    if record.scores is None or not questions & record.scores.keys():
-        return record
-    scores = {name: score for name, score in record.scores.items() if name not in questions}
-    kinds = {name: kind for name, kind in record.kinds.items() if name not in questions}
-    accuracy = fmean(scores.values()) if scores else 0.0
-    return record.model_copy(update={"scores": scores, "kinds": kinds, "accuracy": accuracy})
 
 
 def _model(
@@ -236,7 +234,7 @@ def _role(encoding: str, challenger: str) -> Role:
 
 
 def _encoding(
-    role: Role, planned: int, calls: Sequence[Record], faults: Sequence[Record], csv: Sequence[Record]
+    role: Role, planned: int, calls: Sequence[Attempt], faults: Sequence[Attempt], csv: Sequence[Attempt]
 ) -> EncodingReport:
     workbooks = attempts.by_workbook(calls)
     means = [attempts.workbook_mean(records) for records in workbooks.values()]
@@ -255,7 +253,7 @@ def _encoding(
         cost_per_call=cost,
         cost_per_correct=_cost_per_correct(cost, accuracy),
         counted=attempts.counted(calls, csv),
-        failures=attempts.outcome_kinds(record for record in calls if record.outcome.status == "failure"),
+        failures=attempts.outcome_kinds(record for record in calls if record.status == "failure"),
         faults=attempts.outcome_kinds(faults),
         by_kind=attempts.kind_scores(calls),
         frontier=attempts.frontier(calls),
@@ -276,7 +274,7 @@ def _against(
     challenger: str,
     workbooks: int,
     cells: Mapping[str, Sequence[CellId]],
-    calls: Mapping[str, Sequence[Record]],
+    calls: Mapping[str, Sequence[Attempt]],
 ) -> dict[str, Against]:
     """The challenger against every other encoding but the control, the primary baselines first."""
     if challenger not in cells:
@@ -301,7 +299,7 @@ def _against(
     return result
 
 
-def _complete(cells: Sequence[CellId], calls: Sequence[Record]) -> dict[str, WorkbookMean]:
+def _complete(cells: Sequence[CellId], calls: Sequence[Attempt]) -> dict[str, WorkbookMean]:
     """The workbooks of which every planned repeat was measured."""
     planned: dict[str, int] = defaultdict(int)
     for cell in cells:
@@ -315,11 +313,10 @@ def _complete(cells: Sequence[CellId], calls: Sequence[Record]) -> dict[str, Wor
 
 def _facts(entry: ModelEntry, manifest: Manifest, known: Cells) -> ModelFacts:
     records = [record for cell, record in known.items() if cell.model == entry.alias]
-    prices = {record.prices.model_dump_json(): record.prices for record in records}
     return ModelFacts(
         entry=entry,
         skipped=manifest.matrix.skipped_models.get(entry.alias),
         returned=sorted({record.model.returned for record in records if record.model.returned}),
-        prices=[prices[key] for key in sorted(prices)],
+        prices=sorted({record.prices for record in records}, key=lambda prices: prices.model_dump_json()),
         settings=records[0].model.settings if records else {},
     )

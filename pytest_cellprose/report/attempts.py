@@ -4,47 +4,47 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from statistics import fmean, median
 
-from pytest_cellprose.record import Record
+from pytest_cellprose.report.attempt import Attempt
 from pytest_cellprose.report.model import Counted, Frontier, KindScore, Resources
 from pytest_cellprose.stats import WorkbookMean, jeffreys
 
 NANO = 1_000_000_000
 
 
-def passed(record: Record) -> bool:
+def passed(record: Attempt) -> bool:
     """Every question right."""
     return record.accuracy is not None and record.accuracy >= 1.0
 
 
-def accuracy(record: Record) -> float:
+def accuracy(record: Attempt) -> float:
     return record.accuracy or 0.0
 
 
-def cost(record: Record) -> int | None:
+def cost(record: Attempt) -> int | None:
     """Nano-dollars. A failure that reported no tokens cost nothing that is known (protocol section 5.6); an
     answer without tokens has an unknown cost, which must not count as cheap."""
-    if record.cost_nanousd is None and record.outcome.status == "failure":
+    if record.cost_nanousd is None and record.status == "failure":
         return 0
     return record.cost_nanousd
 
 
-def total_cost(records: Iterable[Record]) -> int | None:
+def total_cost(records: Iterable[Attempt]) -> int | None:
     """Nano-dollars; None when one of them is unknown."""
     costs = [cost(record) for record in records]
     return None if None in costs else sum(known for known in costs if known is not None)
 
 
-def by_workbook(records: Iterable[Record]) -> dict[str, list[Record]]:
-    groups: dict[str, list[Record]] = defaultdict(list)
+def by_workbook(records: Iterable[Attempt]) -> dict[str, list[Attempt]]:
+    groups: dict[str, list[Attempt]] = defaultdict(list)
     for record in records:
         groups[record.cell.workbook].append(record)
     return dict(groups)
 
 
-def workbook_mean(records: Sequence[Record]) -> WorkbookMean:
+def workbook_mean(records: Sequence[Attempt]) -> WorkbookMean:
     """The repeats of one workbook; cost in dollars."""
     spent = total_cost(records)
     return WorkbookMean(
@@ -53,17 +53,17 @@ def workbook_mean(records: Sequence[Record]) -> WorkbookMean:
     )
 
 
-def mean_tokens(groups: Iterable[Sequence[Record]], field: str) -> float | None:
-    """Mean over workbooks of the mean over the repeats that reported them; `field` is one of `Usage`."""
+def mean_tokens(groups: Iterable[Sequence[Attempt]], field: str) -> float | None:
+    """Mean over workbooks of the mean over the repeats that reported them; `field` is ``input`` or ``output``."""
     means = []
     for records in groups:
-        reported = [getattr(record.usage, field) for record in records]
+        reported = [getattr(record, field) for record in records]
         if known := [tokens for tokens in reported if tokens is not None]:
             means.append(fmean(known))
     return fmean(means) if means else None
 
 
-def counted(records: Sequence[Record], csv: Sequence[Record]) -> list[Counted]:
+def counted(records: Sequence[Attempt], csv: Sequence[Attempt]) -> list[Counted]:
     """Per tokenizer; the ratio to csv over the workbooks that both were counted on."""
     own, theirs = _counts(records), _counts(csv)
     result = []
@@ -80,24 +80,24 @@ def counted(records: Sequence[Record], csv: Sequence[Record]) -> list[Counted]:
     return result
 
 
-def _counts(records: Iterable[Record]) -> dict[str, dict[str, float]]:
+def _counts(records: Iterable[Attempt]) -> dict[str, dict[str, float]]:
     counts: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
-        if record.counted_tokens:
-            counts[record.counted_tokens.counter][record.cell.workbook].append(record.counted_tokens.n)
+        if record.counter:
+            counts[record.counter][record.cell.workbook].append(record.counted)
     return {
         counter: {name: fmean(found) for name, found in sorted(workbooks.items())}
         for counter, workbooks in counts.items()
     }
 
 
-def question_mean(records: Iterable[Record]) -> float | None:
+def question_mean(records: Iterable[Attempt]) -> float | None:
     """Mean over all answers asked for; None when nothing was asked."""
     scores = [score for _, score in _scores(records)]
     return fmean(scores) if scores else None
 
 
-def kind_scores(records: Iterable[Record]) -> dict[str, KindScore]:
+def kind_scores(records: Iterable[Attempt]) -> dict[str, KindScore]:
     """Per kind of question, sorted by name."""
     scores: dict[str, list[float]] = defaultdict(list)
     for kind, score in _scores(records):
@@ -108,19 +108,19 @@ def kind_scores(records: Iterable[Record]) -> dict[str, KindScore]:
     }
 
 
-def _scores(records: Iterable[Record]) -> Iterator[tuple[str, float]]:
+def _scores(records: Iterable[Attempt]) -> Iterator[tuple[str, float]]:
     """Kind and score of every question asked; a failed call scores 0 on each."""
     for record in records:
-        for question, kind in record.kinds.items():
-            yield kind, (record.scores or {}).get(question, 0.0)
+        for (_, kind), score in record.scored():
+            yield kind, score
 
 
-def outcome_kinds(records: Iterable[Record]) -> dict[str, int]:
+def outcome_kinds(records: Iterable[Attempt]) -> dict[str, int]:
     """Failure or fault kind -> how many, sorted by name."""
-    return dict(sorted(Counter(record.outcome.kind or "unnamed" for record in records).items()))
+    return dict(sorted(Counter(record.kind or "unnamed" for record in records).items()))
 
 
-def frontier(records: Sequence[Record]) -> Frontier | None:
+def frontier(records: Sequence[Attempt]) -> Frontier | None:
     """None without an attempt."""
     n = len(records)
     passes = sum(map(passed, records))
@@ -140,16 +140,16 @@ def frontier(records: Sequence[Record]) -> Frontier | None:
     )
 
 
-def resources(records: Sequence[Record]) -> Resources | None:
+def resources(records: Sequence[Attempt]) -> Resources | None:
     """None without an attempt."""
     if not records:
         return None
     seconds = sorted(record.seconds for record in records)
-    starts = [datetime.fromisoformat(record.started) for record in records]
+    starts = [record.started for record in records]
     ends = [start + timedelta(seconds=record.seconds) for start, record in zip(starts, records, strict=True)]
     spent = total_cost(records)
-    inputs = sum(record.usage.input or 0 for record in records)
-    cached = [record.usage.cached for record in records if record.usage.cached is not None]
+    inputs = sum(record.input or 0 for record in records)
+    cached = [record.cached for record in records if record.cached is not None]
     billed = [record.cost_as_billed_nanousd for record in records if record.cost_as_billed_nanousd is not None]
     return Resources(
         input_per_attempt=_per_attempt(records, "input"),
@@ -164,8 +164,8 @@ def resources(records: Sequence[Record]) -> Resources | None:
     )
 
 
-def _per_attempt(records: Sequence[Record], *fields: str) -> int | None:
+def _per_attempt(records: Sequence[Attempt], *fields: str) -> int | None:
     """Rounded down; None when no attempt reported the tokens."""
-    reported = [getattr(record.usage, field) for record in records for field in fields]
+    reported = [getattr(record, field) for record in records for field in fields]
     known = [tokens for tokens in reported if tokens is not None]
     return sum(known) // len(records) if known else None

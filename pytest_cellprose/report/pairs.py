@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import NamedTuple
 
-from pytest_cellprose.record import Record
+from pytest_cellprose.report.attempt import Attempt
 from pytest_cellprose.report.attempts import passed
 from pytest_cellprose.report.model import Paired, PairedRow
 from pytest_cellprose.stats import holm, mcnemar
@@ -32,7 +32,7 @@ class _Counts(NamedTuple):
     left_out: int
 
 
-def paired(measured: Mapping[str, Sequence[Record]]) -> Paired:
+def paired(measured: Mapping[str, Sequence[Attempt]]) -> Paired:
     """Encoding -> its measured calls, of one model and set; encodings without a call are left out."""
     passes = {
         encoding: {(record.cell.workbook, record.cell.repeat): passed(record) for record in records}

@@ -149,7 +149,7 @@ class Ledger:
         None: there is no room now, and there may be some when calls that run have ended.
         """
         vendor, expected, now = call.model.vendor, call.expected_nanousd, time.time()
-        with self._lock():
+        with self._lock(make_folder=True):
             state = self.state()
             if cap is not None and state.counted(vendor) + expected > cap:
                 if state.counted(vendor) - state.running(vendor, now) + expected <= cap:
@@ -162,11 +162,16 @@ class Ledger:
         return name
 
     def settle(self, name: str, cost: int | None) -> None:
-        """Replace a reservation by what the call cost; None: unknown, and its expected cost stays counted."""
+        """Replace a reservation by what the call cost; None: unknown, and its expected cost stays counted.
+
+        Raises `StoreError`.
+        """
         with self._lock():
             state = self.state()
             still_open = dict(state.open)
-            held = still_open.pop(name)
+            held = still_open.pop(name, None)
+            if held is None:
+                raise StoreError(f"{self.path}: the reservation of a call is gone: the file was removed or replaced")
             account = state.vendors.get(held.vendor, Account())
             account = Account(
                 spent=account.spent + (cost or 0),
@@ -196,11 +201,15 @@ class Ledger:
             self._write(LedgerState(vendors=vendors, open=calls, capped=capped, limits=limits))
 
     @contextmanager
-    def _lock(self) -> Iterator[None]:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        # threads queue at the mutex, so that only processes have to look again and again whether the file is free
-        with self._mutex, self._file_lock.acquire(poll_interval=0.005):
-            yield
+    def _lock(self, *, make_folder: bool = False) -> Iterator[None]:
+        try:
+            if make_folder:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            # threads queue at the mutex, so that only processes have to look again and again whether the file is free
+            with self._mutex, self._file_lock.acquire(poll_interval=0.005):
+                yield
+        except OSError as error:
+            raise StoreError(f"{self.path}: the ledger of spending could not be written: {error}") from None
 
     @cached_property
     def _file_lock(self) -> FileLock:

@@ -30,9 +30,10 @@ from pytest_cellprose.record import CellId, Frozen, Record, SetName
 from pytest_cellprose.run.budget import Admission, Ledger, PendingCall, Refusal, settled_cost
 from pytest_cellprose.run.cache import TextCache, encoding_key, reader_digest
 from pytest_cellprose.run.encode import LIMIT_SECONDS, EncodingFault, encode_text
+from pytest_cellprose.run.keeper import Keeper, NoMoreCalls
 from pytest_cellprose.run.manifest import Manifest
 from pytest_cellprose.run.outputs import Outputs
-from pytest_cellprose.run.store import Store, StoreError
+from pytest_cellprose.run.store import Index, Measured, Store, StoreError
 from pytest_cellprose.workbook.model import Workbook
 from pytest_cellprose.workbook.refs import Range
 
@@ -84,6 +85,7 @@ class RunSession:
         """`ask`: the hook ``pytest_cellprose_admit``, asked before every live call. `store`: another than the run's."""
         self.spec = spec
         self.store = store or Store(spec.out, spec.manifest.run)
+        self.keeper = Keeper(self.store, lambda: self.spec.manifest)
         self.ledger = Ledger(self.store.folder / spec.ledger)
         self.encodings = encodings
         self._provider_types = providers
@@ -200,7 +202,7 @@ class RunSession:
             return partial(self._stored, record)
         before = self._ancestors.get(cell)
         if before is not None and before.inputs_id == request_of(ask).inputs_id:
-            return partial(self._stored, taken_over(ask, before, run=manifest.run, git=manifest.git))
+            return partial(self._stored, taken_over(ask, before.read(), run=manifest.run, git=manifest.git))
         if not ask.model.live:
             return partial(self._called, ask)
         key = (cell.workbook, cell.encoding)
@@ -211,13 +213,10 @@ class RunSession:
         return partial(self._paid, ask, price)
 
     @cached_property
-    def _ancestors(self) -> dict[CellId, Record]:
+    def _ancestors(self) -> Mapping[CellId, Measured]:
         """What the run that is resumed measured: verdicts and failures; its faults run again."""
         ancestor = self.spec.ancestor
-        if ancestor is None:
-            return {}
-        records = Store(ancestor.parent, ancestor.name).records()
-        return {record.cell: record for record in records if record.outcome.status != "fault"}
+        return {} if ancestor is None else Index(Store(ancestor.parent, ancestor.name)).measured()
 
     def is_kept(self, cell: CellId) -> bool:
         """Whether the run that is resumed was asked exactly what this cell would be asked now."""
@@ -236,6 +235,7 @@ class RunSession:
     def _paid(self, ask: Ask, price: CallPrice) -> Record:
         """A live call, between the reservation of what it may cost and the settlement of what it did cost."""
         manifest = self.spec.manifest
+        self.keeper.check()
         self.store.begin(manifest)  # what may be sent is on record before anything is
         since_plan = (datetime.now(UTC) - self._planned).total_seconds()
         pending = PendingCall(manifest.run, ask.cell, ask.model, price.expected, price.worst, since_plan)
@@ -244,21 +244,36 @@ class RunSession:
             return self._stored(not_admitted(ask, held.kind, held.detail, run=manifest.run, git=manifest.git))
         cost = None
         try:
-            record = self._called(ask)
+            record = self._answered(ask)
             cost = settled_cost(record)
-            return record
+            return self._stored(record)
+        except NoMoreCalls:
+            cost = 0
+            raise
         finally:
+            self._settle(held, cost)
+
+    def _settle(self, held: str, cost: int | None) -> None:
+        """What was answered is stored by now, so that a ledger that cannot be written only ends the run."""
+        try:
             self._admission.ledger.settle(held, cost)
+        except StoreError as error:
+            self.keeper.fail(str(error))
 
     def _called(self, ask: Ask) -> Record:
+        return self._stored(self._answered(ask))
+
+    def _answered(self, ask: Ask) -> Record:
+        """The call itself; raises `NoMoreCalls` if it may not start."""
+        self.keeper.check()
         manifest, provider = self.spec.manifest, self._provider(ask.model.vendor)
         final = manifest.mode == "final"
         record = measure(ask, provider, run=manifest.run, git=manifest.git, final=final)
         stale = self._ancestors.get(ask.cell)
-        return self._stored(record if stale is None else record.model_copy(update={"replaces": stale.run}))
+        return record if stale is None else record.model_copy(update={"replaces": stale.run})
 
     def _stored(self, record: Record) -> Record:
-        self.store.append(record, self.spec.manifest)
+        self.keeper.keep(record)
         return record
 
     def _ask(self, cell: CellId, text: str | None) -> Ask:

@@ -6,22 +6,28 @@ Under the out folder::
     <run id>/records-development.jsonl     replies included
     <run id>/records-heldout.jsonl         never committed
     <run id>/report.json, verdicts.json, report.md
+    <run id>/.run.lock, .run.json          who runs it (`pytest_cellprose.run.lock`)
+    <run id>/.home                         where it was written (`pytest_cellprose.run.home`)
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import TypeVar, get_args
 
 from filelock import FileLock
 from pydantic import BaseModel, ValidationError
 
 from pytest_cellprose.record import RECORD_SCHEMA, CellId, Record, SetName
+from pytest_cellprose.run.home import note_moved, original_of
+from pytest_cellprose.run.lock import holder_of
 from pytest_cellprose.run.manifest import MANIFEST_SCHEMA, Manifest
 
 _IGNORE_ALL_BUT_MANIFESTS = "*\n!runs/\n!runs/*.json\n"
@@ -57,6 +63,10 @@ class Store:
     def exists(self) -> bool:
         return self.manifest_path.is_file()
 
+    @property
+    def has_records(self) -> bool:
+        return any(self.records_path(name).is_file() for name in get_args(SetName))
+
     def lock(self, name: str = "store") -> FileLock:
         """A lock that every process of the run shares."""
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -78,13 +88,13 @@ class Store:
 
         Raises `StoreError` if it cannot be written; the file then holds what it held before.
         """
-        line = (json.dumps(record.model_dump(mode="json"), ensure_ascii=False) + "\n").encode("utf-8")
+        line = line_of(record)
         try:
             # threads queue at the mutex, so that only processes have to look again and again whether the file is free
             with self._mutex, self.lock().acquire(poll_interval=0.005):
                 if not self.exists:
                     self.write_manifest(manifest)
-                _append_line(self.records_path(record.set), line)
+                append_line(self.records_path(record.set), line)
         except OSError as error:
             raise StoreError(f"{self.folder}: the record of {record.cell} could not be written: {error}") from error
 
@@ -96,43 +106,74 @@ class Store:
             ignore.write_text(_IGNORE_ALL_BUT_MANIFESTS, encoding="utf-8")
         replace_text(self.manifest_path, manifest.model_dump_json(indent=1) + "\n")
 
+    def remove_empty_folders(self) -> None:
+        """Remove what `write_manifest` made around a manifest that is gone, where nothing else is in it."""
+        with contextlib.suppress(OSError):
+            self.manifest_path.parent.rmdir()
+            ignore = self.out / ".gitignore"
+            if list(self.out.iterdir()) == [ignore] and ignore.read_text("utf-8") == _IGNORE_ALL_BUT_MANIFESTS:
+                ignore.unlink()
+            self.out.rmdir()
+
     def manifest(self) -> Manifest:
         """Raises `StoreError` for a missing, damaged or foreign manifest."""
         try:
             text = self.manifest_path.read_bytes()
         except OSError as error:
             raise StoreError(f"{self.manifest_path}: cannot be read: {error.strerror}") from None
-        fields = _json_object(text)
-        if fields is None:
+        manifest = _validated(Manifest, text, MANIFEST_SCHEMA, str(self.manifest_path))
+        if manifest is None:
             raise StoreError(f"{self.manifest_path}: not a JSON object")
-        return _validated(Manifest, fields, MANIFEST_SCHEMA, str(self.manifest_path))
+        if manifest.run != self.run:
+            raise StoreError(
+                f"{self.manifest_path}: is the manifest of run {manifest.run}, not of {self.run}: "
+                f"its name must be {manifest.run}.json"
+            )
+        return manifest
 
-    def records(self) -> Iterator[Record]:
-        """Every readable record, streamed, development first. Lines that a crash cut short are left out."""
-        for where, fields in self._lines():
-            if fields is not None:
-                yield _validated(Record, fields, RECORD_SCHEMA, where)
+    def require_folder(self) -> None:
+        """Raises `StoreError` where only the manifest is, as in a repository that was cloned."""
+        if not self.folder.is_dir():
+            raise StoreError(
+                f"{self.run}: its records are not here, only its manifest ({self.manifest_path}): "
+                f"bring its folder to {self.folder}"
+            )
+
+    def require_resumable(self) -> None:
+        """Raises `StoreError` for a run that still runs, a copy beside its original, and one without its records."""
+        self.manifest()
+        self.require_folder()
+        holder = holder_of(self.folder)
+        if holder is not None:
+            raise StoreError(f"{self.run} is still running ({holder}): wait for it or stop it")
+        original = original_of(self.folder)
+        if original is not None:
+            raise StoreError(f"{self.folder} is a copy of {original}: resume that one, or delete it")
+        note_moved(self.folder)
+
+    def records(self, damaged: Callable[[str], object] = lambda where: None) -> Iterator[Record]:
+        """Every readable record, streamed, development first.
+
+        Lines that a crash cut short are left out; `damaged` hears of each, where it is.
+        """
+        for place, record in self._lines():
+            if record is None:
+                damaged(str(place))
+            else:
+                yield record
 
     def damaged_lines(self) -> list[str]:
         """Where a line was cut short by a crash."""
-        return [where for where, fields in self._lines() if fields is None]
-
-    def _lines(self) -> Iterator[tuple[str, dict[str, Any] | None]]:
-        for set_name in get_args(SetName):
-            path = self.records_path(set_name)
-            if not path.is_file():
-                continue
-            with path.open("rb") as stream:
-                for number, line in enumerate(stream, start=1):
-                    yield f"{path}, line {number}", _json_object(line)
+        return [str(place) for place, record in self._lines() if record is None]
 
     def find(self, cell: CellId) -> Record | None:
         """The last record of a cell that was measured, or whose call was interrupted and is not made again."""
-        found = None
-        for record in self.records():
-            if record.cell == cell and (record.outcome.status != "fault" or record.outcome.kind == "interrupted"):
-                found = record
-        return found
+        found = self._index.measured().get(cell)
+        return None if found is None else found.read()
+
+    @cached_property
+    def _index(self) -> Index:
+        return Index(self, interrupted=True)
 
     @property
     def process_died(self) -> bool:
@@ -141,12 +182,102 @@ class Store:
 
     def note_death(self) -> None:
         """Tell all processes of the run that one died."""
-        with self.lock():
+        with contextlib.suppress(OSError):  # a folder that is gone ends the run by itself
             self._mark_of_death.touch()
 
     @property
     def _mark_of_death(self) -> Path:
         return self.folder / ".process-died"
+
+    def _lines(self) -> Iterator[tuple[Place, Record | None]]:
+        for set_name in get_args(SetName):
+            yield from _lines_from(Place(self.records_path(set_name), 1, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a records file."""
+
+    path: Path
+    number: int
+    """1-based."""
+    offset: int
+    """Bytes before it."""
+    length: int = 0
+    """Its own bytes."""
+
+    def __str__(self) -> str:
+        return f"{self.path}, line {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A stored record, by its place."""
+
+    place: Place
+    run: str
+    inputs_id: str
+
+    def read(self) -> Record:
+        """Raises `StoreError` if the file is not what it was."""
+        try:
+            with self.place.path.open("rb") as stream:
+                stream.seek(self.place.offset)
+                line = stream.readline()
+        except OSError as error:
+            raise StoreError(f"{self.place}: cannot be read: {error.strerror}") from None
+        record = _validated(Record, line, RECORD_SCHEMA, str(self.place))
+        if record is None:
+            raise StoreError(f"{self.place}: is not the record that was there before")
+        return record
+
+
+class Index:
+    """Where a store has the last record of each cell that was measured; the records themselves stay on disk.
+
+    A run's replies may be more than memory holds, and every process of a run that resumes it has this index.
+    """
+
+    def __init__(self, store: Store, *, interrupted: bool = False) -> None:
+        """`interrupted`: also of a cell whose call was interrupted."""
+        self._interrupted = interrupted
+        self._measured: dict[CellId, Measured] = {}
+        self._next = [Place(store.records_path(name), 1, 0) for name in get_args(SetName)]
+        self._mutex = threading.Lock()
+
+    def measured(self) -> Mapping[CellId, Measured]:
+        """As the store is now: what was added since the last time is read."""
+        with self._mutex:
+            self._next = [self._read(place) for place in self._next]
+        return self._measured
+
+    def _read(self, start: Place) -> Place:
+        """Take in whole lines from a place on; returns the place after them."""
+        end = start
+        for place, record in _lines_from(start, unfinished=False):
+            if record is not None and self._counts(record):
+                self._measured[record.cell] = Measured(place, record.run, record.inputs_id)
+            end = Place(place.path, place.number + 1, place.offset + place.length)
+        return end
+
+    def _counts(self, record: Record) -> bool:
+        return record.outcome.status != "fault" or (self._interrupted and record.outcome.kind == "interrupted")
+
+
+def _lines_from(start: Place, *, unfinished: bool = True) -> Iterator[tuple[Place, Record | None]]:
+    """A file's lines from a place on; `unfinished`: also the last one where its line end is missing."""
+    if not start.path.is_file():
+        return
+    offset = start.offset
+    with start.path.open("rb") as stream:
+        stream.seek(offset)
+        for number, line in enumerate(stream, start=start.number):
+            if not unfinished and not line.endswith(b"\n"):
+                return
+            if not line.isspace():  # rescued lines are put back behind an empty one
+                place = Place(start.path, number, offset, len(line))
+                yield place, _validated(Record, line, RECORD_SCHEMA, str(place))
+            offset += len(line)
 
 
 def open_run(out: Path, run: str) -> Store:
@@ -162,6 +293,8 @@ def open_run(out: Path, run: str) -> Store:
     else:
         store = Store(out, run)
     if not store.exists:
+        if path.is_dir():
+            raise StoreError(f"{path}: has no manifest: a run's is {path.name}.json in the folder runs beside it")
         known = sorted(file.stem for file in (out / "runs").glob("*.json"))
         hint = f"the last one is {known[-1]}" if known else "there are none"
         raise StoreError(f"no run {run!r} under {out}: {hint}")
@@ -182,7 +315,8 @@ def replace_text(path: Path, text: str) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _append_line(path: Path, line: bytes) -> None:
+def append_line(path: Path, line: bytes) -> None:
+    """Add a line to a file, on disk when this returns. Raises OSError, and the file is then what it was before."""
     with path.open("ab+", buffering=0) as stream:
         end = stream.seek(0, os.SEEK_END)
         if end:
@@ -193,26 +327,52 @@ def _append_line(path: Path, line: bytes) -> None:
             while line:
                 line = line[stream.write(line) :]
             os.fsync(stream.fileno())
-        except OSError:
-            os.truncate(path, end)
+        except BaseException:
+            stream.truncate(end)
             raise
+    if not end:
+        _sync_folder(path.parent)
 
 
-def _json_object(line: bytes) -> dict[str, Any] | None:
-    """A record's line is one JSON object; what a crash cut short is not."""
+def _sync_folder(folder: Path) -> None:
+    """Make a new file's name durable too, where a folder can be opened; its line is, and needs no second place."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def line_of(record: Record) -> bytes:
+    """A record as its line. What UTF-8 cannot hold, a lone surrogate in what a provider said, becomes a ``?``."""
+    text = json.dumps(record.model_dump(mode="json"), ensure_ascii=False) + "\n"
+    return text.encode("utf-8", "replace")
+
+
+def _validated(model: type[M], line: bytes, schema: int, where: str) -> M | None:
+    """None for what is no JSON object, which is what a crash leaves of a line. Raises `StoreError`."""
     try:
-        fields = json.loads(line)
-    except ValueError:
-        return None
-    return fields if isinstance(fields, dict) else None
-
-
-def _validated(model: type[M], fields: dict[str, Any], schema: int, where: str) -> M:
-    found = fields.get("schema")
-    if found != schema:
-        raise StoreError(f"{where}: schema {found!r} is not known to this version ({schema} is)")
-    try:
-        return model.model_validate(fields)
+        value = model.model_validate_json(line)
     except ValidationError as error:
+        fields = _json_object(line)
+        if fields is None:
+            return None
+        _require_schema(fields.get("schema"), schema, where)
         first = error.errors()[0]
         raise StoreError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    _require_schema(getattr(value, "schema_", None), schema, where)
+    return value
+
+
+def _require_schema(found: object, schema: int, where: str) -> None:
+    if found != schema:
+        raise StoreError(f"{where}: schema {found!r} is not known to this version ({schema} is)")
+
+
+def _json_object(line: bytes) -> dict[str, object] | None:
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return fields if isinstance(fields, dict) else None

@@ -86,7 +86,7 @@ class Bench:
     def records(self) -> list[dict[str, Any]]:
         """Every record of every run."""
         files = sorted(self.results.glob("*/records-*.jsonl"))
-        return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+        return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").split("\n") if line]
 
     def ids(self) -> list[str]:
         """The recorded cells, sorted."""
