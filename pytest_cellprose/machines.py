@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_cellprose.builtin import registered
-from pytest_cellprose.controller import Run, cache_folder, received_run
+from pytest_cellprose.controller import cache_folder, received_run
 from pytest_cellprose.options import cells_folders, out_folder
 from pytest_cellprose.record import Record
 from pytest_cellprose.run.budget import Account, LedgerState, settled_cost
@@ -35,6 +35,7 @@ from pytest_cellprose.run.remote import (
 from pytest_cellprose.run.schedule import is_apart, place_of
 from pytest_cellprose.run.session import RunSpec
 from pytest_cellprose.run.store import StoreError
+from pytest_cellprose.running import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

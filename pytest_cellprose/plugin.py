@@ -12,7 +12,7 @@ from pytest_cellprose.options import add_options, rewritten
 
 if TYPE_CHECKING:
     from pytest_cellprose.cell import Cell
-    from pytest_cellprose.controller import Run
+    from pytest_cellprose.running import Run
 
 RUN = pytest.StashKey["Run | None"]()
 _WORKER_OUTPUT = "cellprose_untaken"
@@ -140,7 +140,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
         return []
     mode = run.spec.manifest.mode
     first, *rest = run.plan.notes
-    from pytest_cellprose.controller import header_lines
+    from pytest_cellprose.summary import header_lines
 
     costs = [] if config.option.collectonly else header_lines(run)  # there they stand below the list of cells
     return [f"cellprose: {mode} run of {first}", *(f"cellprose: {note}" for note in [*rest, *costs])]
@@ -189,8 +189,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     run = session.config.stash[RUN]
     if run is None:
         return
-    from pytest_cellprose.controller import cell_of, in_plan_order, judge_selection, open_store, select
+    from pytest_cellprose.controller import in_plan_order, judge_selection, open_store, select
     from pytest_cellprose.other_plugins import keep_from_repeating
+    from pytest_cellprose.running import cell_of
 
     session.items[:] = in_plan_order(run, session.items)
     keep_from_repeating(session.config, filter(cell_of, session.items))
@@ -230,7 +231,7 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
     run = session.config.stash[RUN]
     if run is None or session.config.option.collectonly:
         return (yield)
-    from pytest_cellprose.controller import finish_interrupted, run_faulted_again
+    from pytest_cellprose.running import finish_interrupted, run_faulted_again
 
     run.look_ahead(_upcoming(session))
     try:
@@ -267,7 +268,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     run = item.config.stash[RUN]
     if run is None:
         return None
-    from pytest_cellprose.controller import cell_of
+    from pytest_cellprose.running import cell_of
 
     if cell_of(item) not in run.position:
         return None
@@ -286,7 +287,7 @@ def pytest_runtest_makereport(
     if run is None:
         return (yield)
     from pytest_cellprose.cell import Cell, CellFault
-    from pytest_cellprose.controller import outcome_property, withheld
+    from pytest_cellprose.outcome import outcome_property, withheld
     from pytest_cellprose.protocol import RECORD
     from pytest_cellprose.run.store import StoreError
 
@@ -329,7 +330,7 @@ def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -
     run = config.stash[RUN]
     if run is None or not isinstance(report, pytest.TestReport):
         return None
-    from pytest_cellprose.controller import is_mode_skip, test_status
+    from pytest_cellprose.outcome import is_mode_skip, test_status
     from pytest_cellprose.protocol import RERUN
 
     if report.outcome == RERUN:
@@ -369,7 +370,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     run = config.stash[RUN]
     if run is None or run.plan is None:
         return
-    from pytest_cellprose.controller import plan_lines, summary_lines
+    from pytest_cellprose.summary import plan_lines, summary_lines
 
     if config.option.collectonly:
         if config.get_verbosity() >= 0:  # under -q the list of ids is all there is, for programs to read

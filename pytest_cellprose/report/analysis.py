@@ -57,7 +57,7 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
     """
     planned = list(manifest.matrix.cells())
     runs = manifest.runs
-    latest, spent = _latest((record for record in records if record.run in runs), Attempts(planned))
+    latest, superseded = _latest((record for record in records if record.run in runs), Attempts(planned))
     known = {cell: latest[cell] for cell in planned if cell in latest}
     measured = {cell: record for cell, record in known.items() if record.status != "fault"}
     faulted = {cell: record for cell, record in known.items() if record.status == "fault"}
@@ -108,8 +108,10 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
         merged_from=manifest.merged_from,
         cells=counts,
         kept=dict(sorted(Counter(record.kept_from for record in known.values() if record.kept_from).items())),
+        kept_cells=_kept_cells(known),
         stale=sum(record.replaced for record in known.values()),
-        spent=spent / attempts.NANO,
+        after_fault=sum(any(found.status == "fault" for found in superseded.get(cell, ())) for cell in measured),
+        spent=_spent(chain(latest.values(), *superseded.values())) / attempts.NANO,
         sets=_sets(manifest, planned, measured, faulted),
         models=[_facts(entry, manifest, known) for entry in manifest.models],
         encoding_versions=manifest.encoding_versions,
@@ -130,8 +132,8 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
     )
 
 
-def _latest(records: Iterable[Record], make: Attempts) -> tuple[dict[CellId, Attempt], int]:
-    """The attempt that counts, per cell, and what all of them cost this run, in nano-dollars."""
+def _latest(records: Iterable[Record], make: Attempts) -> tuple[dict[CellId, Attempt], dict[CellId, list[Attempt]]]:
+    """Per cell: the attempt that counts, and those that it supersedes."""
     best: dict[CellId, Attempt] = {}
     superseded: dict[CellId, list[Attempt]] = defaultdict(list)
     for record in records:
@@ -142,9 +144,20 @@ def _latest(records: Iterable[Record], make: Attempts) -> tuple[dict[CellId, Att
         if _is_later(found, before):
             best[found.cell], found = found, before
         superseded[found.cell].append(found)
-    everything = chain(best.values(), *superseded.values())
-    spent = sum(found.cost_nanousd or 0 for found in everything if not (found.prices.nominal or found.kept_from))
-    return best, spent
+    return best, superseded
+
+
+def _kept_cells(known: Cells) -> dict[str, list[str]]:
+    kept: dict[str, list[str]] = defaultdict(list)
+    for cell, found in known.items():
+        if found.kept_from:
+            kept[found.kept_from].append(str(cell))
+    return dict(sorted(kept.items()))
+
+
+def _spent(everything: Iterable[Attempt]) -> int:
+    """What these attempts cost this run, in nano-dollars."""
+    return sum(found.cost_nanousd or 0 for found in everything if not (found.prices.nominal or found.kept_from))
 
 
 def _is_later(one: Attempt, other: Attempt) -> bool:

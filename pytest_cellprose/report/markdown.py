@@ -45,6 +45,7 @@ def _facts(report: Report) -> Iterator[str]:
             *map(figures.part, report.merged_from),
             *(f"Kept from run {run}: {figures.count(number, 'cell')}" for run, number in report.kept.items()),
             *([f"Inputs changed: {figures.count(report.stale, 'cell')} called again"] if report.stale else []),
+            *([f"Measured after a fault: {figures.count(report.after_fault, 'cell')}"] if report.after_fault else []),
             f"Spent in all, at list price: {figures.dollar(report.spent)}",
             f"**{'Publishable' if report.publishable else 'Not publishable'}**{_why_not(report)}",
         ]

@@ -279,6 +279,10 @@ class Report(Frozen):
     """Run -> how many of this run's cells were taken over from it."""
     stale: int
     """Cells that a resumed run had measured when they were asked something else, and that were called again."""
+    kept_cells: dict[str, list[str]] = Field(default_factory=dict)
+    """Run -> the cells that were taken over from it, in plan order."""
+    after_fault: int = 0
+    """Measured cells whose earlier calls in this run had ended in a fault."""
     spent: Amount
     """US dollars at list price, superseded and faulted attempts included, nominal prices left out."""
     sets: dict[SetName, SetReport]

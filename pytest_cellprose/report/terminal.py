@@ -130,6 +130,8 @@ def _closing(report: Report) -> list[str]:
     found += [f"{figures.count(number, 'cell')} kept from run {run}" for run, number in report.kept.items()]
     if report.stale:
         found.append(f"{figures.count(report.stale, 'stale cell')} called again: what is asked has changed")
+    if report.after_fault:
+        found.append(f"{figures.count(report.after_fault, 'cell')} measured in another try, after a fault")
     failures: Counter[str] = Counter()
     for of_set in report.sets.values():
         for model in of_set.models.values():

@@ -51,6 +51,8 @@ def test_what_faulted_is_measured_in_one_more_pass(bench: Bench, workers: tuple[
     report = bench.written("report.json")
     assert report["cells"]["measured"] == 4
     assert report["complete"] is True
+    assert report["after_fault"] == 4
+    result.stdout.fnmatch_lines(["4 cells measured in another try, after a fault"])
     cases = ET.parse(bench.pytester.path / "out.xml").getroot().findall(".//testcase")
     assert sorted(case.get("name", "") for case in cases) == sorted(f"test_cell[{cell}]" for cell in set(bench.ids()))
     assert [list(case) for case in cases if case.find("failure") is not None] == []

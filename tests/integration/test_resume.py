@@ -47,6 +47,7 @@ def test_everything_is_kept_when_nothing_changed(bench: Bench, workers: tuple[st
         assert {**record, "run": first, "kept_from": None} == old[cell]
     report = json.loads((bench.results / second / "report.json").read_text())
     assert report["kept"] == {first: 4}
+    assert set(report["kept_cells"][first]) == set(bench.ids())
     assert report["spent"] == 0
     assert report["publishable"] is False
     assert any(f"taken over from run {first}" in deviation for deviation in report["deviations"])
