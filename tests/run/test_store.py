@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import gc
 import json
 import multiprocessing
 import os
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,8 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_cellprose.record import Record
+from pytest_cellprose.report.analysis import analyse
 from pytest_cellprose.run.manifest import Manifest
-from pytest_cellprose.run.store import Store, StoreError, open_run, replace_text
+from pytest_cellprose.run.store import Index, Store, StoreError, line_of, open_run, replace_text
 from tests.report.report_factories import manifest as make_manifest
 from tests.report.report_factories import record as make_record
 
@@ -135,3 +139,64 @@ def test_a_replaced_file_is_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyt
         replace_text(path, "new")
     assert path.read_text() == "old"
     assert [file.name for file in tmp_path.iterdir()] == ["report.json"]
+
+
+def write_run(out: Path, cells: int, reply: int) -> Store:
+    """A run of which every cell has a reply of so many characters."""
+    plan = make_manifest(["reader"], workbooks=[f"w{n}" for n in range(cells // 3)])
+    store = Store(out, plan.run)
+    store.folder.mkdir(parents=True)
+    store.write_manifest(plan)
+    with store.records_path("development").open("wb") as stream:
+        for number, cell in enumerate(plan.matrix.cells()):
+            raw = {"said": "y" * reply}
+            record = make_record(cell, reply=f"{number} " + "x" * reply, usage={"input": 9, "output": 9, "raw": raw})
+            stream.write(line_of(record))
+    return store
+
+
+def peak(task: Callable[[], object]) -> int:
+    """Bytes."""
+    task()  # what it imports and caches is not counted
+    gc.collect()
+    tracemalloc.start()
+    try:
+        task()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_streaming_takes_the_same_memory_however_many_records_there_are(tmp_path: Path) -> None:
+    few, many = (write_run(tmp_path / str(cells), cells, 2000) for cells in (30, 900))
+    assert peak(lambda: sum(1 for _ in many.records())) < 1.5 * peak(lambda: sum(1 for _ in few.records()))
+
+
+@pytest.mark.parametrize(
+    "task",
+    [lambda store: analyse(store.manifest(), store.records()), lambda store: Index(store).measured()],
+    ids=["report", "index"],
+)
+def test_no_reply_is_held_in_memory(tmp_path: Path, task: Callable[[Store], object]) -> None:
+    cells = 300
+    small, large = (write_run(tmp_path / str(reply), cells, reply) for reply in (10, 5000))
+    more = peak(lambda: task(large)) - peak(lambda: task(small))
+    assert more < 20 * 5000  # a few lines at a time, and not 300 replies with their usage: 3 MB
+
+
+def test_an_index_reads_what_was_added_and_gives_back_whole_records(
+    tmp_path: Path, plan: Manifest, some: Record
+) -> None:
+    store = Store(tmp_path, plan.run)
+    index = Index(store)
+    assert index.measured() == {}
+    for reply in ("ä first", "second"):
+        store.append(some.model_copy(update={"reply": reply}), plan)
+        assert index.measured()[some.cell].read().reply == reply
+    with store.records_path(some.set).open("ab") as stream:
+        stream.write(b'{"schema": 1, "run')
+    assert index.measured()[some.cell].read().reply == "second"
+    store.append(some.model_copy(update={"reply": "after the cut line"}), plan)
+    found = store.find(some.cell)
+    assert found is not None
+    assert found.reply == index.measured()[some.cell].read().reply == "after the cut line"
