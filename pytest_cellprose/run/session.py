@@ -33,7 +33,7 @@ from pytest_cellprose.run.encode import LIMIT_SECONDS, EncodingFault, encode_tex
 from pytest_cellprose.run.keeper import Keeper, NoMoreCalls
 from pytest_cellprose.run.manifest import Manifest
 from pytest_cellprose.run.outputs import Outputs
-from pytest_cellprose.run.store import Index, Measured, Store, StoreError
+from pytest_cellprose.run.store import Index, Measured, Store, StoreError, lineage
 from pytest_cellprose.workbook.model import Workbook
 from pytest_cellprose.workbook.refs import Range
 
@@ -214,9 +214,15 @@ class RunSession:
 
     @cached_property
     def _ancestors(self) -> Mapping[CellId, Measured]:
-        """What the run that is resumed measured: verdicts and failures; its faults run again."""
-        ancestor = self.spec.ancestor
-        return {} if ancestor is None else Index(Store(ancestor.parent, ancestor.name)).measured()
+        """What the run that is resumed measured: verdicts and failures; its faults run again.
+
+        If it was a resumed one itself and ended before it had taken over everything, the rest is in those before it.
+        """
+        ancestor, found = self.spec.ancestor, dict[CellId, Measured]()
+        if ancestor is not None:
+            for store in reversed(lineage(Store(ancestor.parent, ancestor.name))):
+                found |= Index(store).measured()
+        return found
 
     def is_kept(self, cell: CellId) -> bool:
         """Whether the run that is resumed was asked exactly what this cell would be asked now."""

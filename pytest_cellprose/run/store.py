@@ -280,6 +280,20 @@ def _lines_from(start: Place, *, unfinished: bool = True) -> Iterator[tuple[Plac
             offset += len(line)
 
 
+def lineage(store: Store) -> list[Store]:
+    """A run and those it goes back to by being resumed, the latest first, as far as they are here."""
+    runs = [store]
+    while True:
+        try:
+            before = runs[-1].manifest().settings.get("resumed_from")
+        except StoreError:
+            before = None
+        older = Store(store.out, before) if isinstance(before, str) else None
+        if older is None or not older.exists or older in runs:
+            return runs
+        runs.append(older)
+
+
 def open_run(out: Path, run: str) -> Store:
     """The store that RUN means in options and commands: a run id, a run's folder, or its manifest.
 

@@ -239,7 +239,7 @@ def kill_workers(project: Project, kills: int) -> None:
 
 
 SCENARIOS: dict[str, tuple[float, Callable[[Project, int], None]]] = {
-    "workers": (0.42, kill_workers),
+    "workers": (0.44, kill_workers),
     "controller": (0.17, lambda project, kills: kill_again_and_again(project, kills, ("-n2",), group=False)),
     "group": (0.17, lambda project, kills: kill_again_and_again(project, kills, ("-n2",), group=True)),
     "one-process": (0.24, lambda project, kills: kill_again_and_again(project, kills, (), group=True)),

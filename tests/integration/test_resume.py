@@ -116,6 +116,16 @@ def test_a_resumed_run_can_be_resumed_and_names_who_made_the_call(bench: Bench) 
     assert sorted(kept) == sorted([first, first, second, second])
 
 
+def test_a_resumed_run_that_ended_early_loses_nothing_of_the_one_before(bench: Bench) -> None:
+    first = started(bench)
+    bench.run(*LIVE, "--cellprose-resume", first, "-k", "alpha")
+    second = runs(bench)[-1]
+    assert len(records_of(bench, second)) == 2
+    assert bench.run(*LIVE, "--cellprose-resume", second).ret == 0
+    assert calls(bench) == 4
+    assert {record["kept_from"] for record in records_of(bench, runs(bench)[-1])} == {first}
+
+
 def test_kept_cells_need_no_approval(bench: Bench) -> None:
     bench.pytester.makeconftest(HOUSE)
     dear = ["--cellprose-live", "--cellprose-models", "dear", "--cellprose-encodings", "csv"]
