@@ -97,19 +97,17 @@ def json_lines(store: Store) -> object:
         return sum(1 for _ in map(json.loads, file))
 
 
-def measured(task: Callable[[Store], object], store: Store, answer: Any) -> None:
-    """Sends processor seconds, then peak and kept bytes of a second pass under tracemalloc."""
+def measured(task: Callable[[Store], object], out: Path, run: str, answer: Any) -> None:
+    """Sends processor seconds of one pass, then the peak in bytes of another under tracemalloc."""
+    store = Store(out, run)
     task(store)  # imports and caches
     gc.collect()
     clock = time.process_time()
     task(store)
     seconds = time.process_time() - clock
     tracemalloc.start()
-    result = task(store)
-    gc.collect()
-    kept, peak = tracemalloc.get_traced_memory()
-    del result
-    answer.send((seconds, peak, kept))
+    task(store)
+    answer.send((seconds, tracemalloc.get_traced_memory()[1]))
 
 
 def main() -> None:
@@ -128,7 +126,7 @@ def main() -> None:
             found = {}
             for task in (json_lines, stream, index, report):
                 receiver, sender = context.Pipe(duplex=False)
-                process = context.Process(target=measured, args=(task, store, sender))
+                process = context.Process(target=measured, args=(task, store.out, store.run, sender))
                 process.start()
                 found[task] = receiver.recv()
                 process.join()
