@@ -1,6 +1,6 @@
 """Who runs a run: an operating system's lock on ``<run>/.run.lock``, held until the session is over.
 
-The lock is free by itself when its process ends, however it ends. Who holds it is said beside it, in ``.run.json``,
+The lock is free by itself when its process ends, however it ends. Who holds it is said beside it, in ``.run.holder``,
 for a lock may keep its own file from being read. The processes of a run ask before every call whether the lock is
 still theirs: a results folder that was taken away, or a run whose controller died, must not go on spending.
 """
@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from pytest_cellprose.record import Frozen, utc_now
 
-LOCK_FILE, HOLDER_FILE = ".run.lock", ".run.json"
+LOCK_FILE, HOLDER_FILE = ".run.lock", ".run.holder"
 
 
 class Holder(Frozen):

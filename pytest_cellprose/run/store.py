@@ -6,7 +6,7 @@ Under the out folder::
     <run id>/records-development.jsonl     replies included
     <run id>/records-heldout.jsonl         never committed
     <run id>/report.json, verdicts.json, report.md
-    <run id>/.run.lock, .run.json          who runs it (`pytest_cellprose.run.lock`)
+    <run id>/.run.lock, .run.holder          who runs it (`pytest_cellprose.run.lock`)
     <run id>/.home                         where it was written (`pytest_cellprose.run.home`)
 """
 
