@@ -187,6 +187,7 @@ def run_faulted_again(run: Run, session: pytest.Session) -> None:
     def prepare(items: Sequence[pytest.Item]) -> None:
         if not run.finish_calls(session.config):
             raise KeyboardInterrupt
+        run.session.tries += 1
         run.look_ahead(items)
 
     def allowed() -> bool:

@@ -174,9 +174,9 @@ class SendingStore(Store):
         super().append(record, manifest)
         self._unsent.append(_line(record))
 
-    def find(self, cell: CellId) -> Record | None:
+    def find(self, cell: CellId, tries: int | None = None) -> Record | None:
         """Another process may have died before it sent what it stored here."""
-        record = super().find(cell)
+        record = super().find(cell, tries)
         if record is not None:
             self._unsent.append(_line(record))
         return record

@@ -84,6 +84,8 @@ class RunSession:
     ) -> None:
         """`ask`: the hook ``pytest_cellprose_admit``, asked before every live call. `store`: another than the run's."""
         self.spec = spec
+        self.tries = 1
+        """How often a cell may be called by now: once more with each pass over faults."""
         self.store = store or Store(spec.out, spec.manifest.run)
         self.keeper = Keeper(self.store, lambda: self.spec.manifest)
         self.ledger = Ledger(self.store.folder / spec.ledger)
@@ -169,7 +171,7 @@ class RunSession:
     def _once(self, cell: CellId, call: Callable[[], Record]) -> Record:
         name = hashlib.sha256(str(cell).encode()).hexdigest()[:16]
         with self.store.lock(f"cell-{name}"):
-            return self.store.find(cell) or call()
+            return self.store.find(cell, self.tries) or call()
 
     def give_up(self, cell: CellId, why: str = "the run was interrupted") -> Record:
         """Record that a cell's call was under way, as far as is known, and nobody waited for its end."""

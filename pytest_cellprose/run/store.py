@@ -166,9 +166,14 @@ class Store:
         """Where a line was cut short by a crash."""
         return [str(place) for place, record in self._lines() if record is None]
 
-    def find(self, cell: CellId) -> Record | None:
-        """The last record of a cell that was measured, or whose call was interrupted and is not made again."""
+    def find(self, cell: CellId, tries: int | None = None) -> Record | None:
+        """The last record of a cell that was measured, or whose call was interrupted and is not made again.
+
+        Also its last fault, once there are as many as `tries`.
+        """
         found = self._index.measured().get(cell)
+        if found is None and tries is not None:
+            found = self._index.faulted(cell, tries)
         return None if found is None else found.read()
 
     @cached_property
@@ -242,6 +247,7 @@ class Index:
         """`interrupted`: also of a cell whose call was interrupted."""
         self._interrupted = interrupted
         self._measured: dict[CellId, Measured] = {}
+        self._faults: dict[CellId, list[Measured]] = {}
         self._next = [Place(store.records_path(name), 1, 0) for name in get_args(SetName)]
         self._mutex = threading.Lock()
 
@@ -251,12 +257,21 @@ class Index:
             self._next = [self._read(place) for place in self._next]
         return self._measured
 
+    def faulted(self, cell: CellId, tries: int) -> Measured | None:
+        """Where a cell's last fault is, if there were that many when the store was last read."""
+        faults = self._faults.get(cell, [])
+        return faults[-1] if len(faults) >= tries else None
+
     def _read(self, start: Place) -> Place:
         """Take in whole lines from a place on; returns the place after them."""
         end = start
         for place, record in _lines_from(start, unfinished=False):
-            if record is not None and self._counts(record):
-                self._measured[record.cell] = Measured(place, record.run, record.inputs_id)
+            if record is not None:
+                found = Measured(place, record.run, record.inputs_id)
+                if self._counts(record):
+                    self._measured[record.cell] = found
+                else:
+                    self._faults.setdefault(record.cell, []).append(found)
             end = Place(place.path, place.number + 1, place.offset + place.length)
         return end
 

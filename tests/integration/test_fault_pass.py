@@ -192,3 +192,14 @@ def test_a_worker_that_dies_in_the_second_pass_leaves_no_success_behind(bench: B
     assert result.ret == 1
     result.stdout.fnmatch_lines(["4 tests were to run again and did not, for their worker ended: *csv-alpha*"])
     assert bench.written("report.json")["cells"]["faulted"] == 4
+
+
+def test_tests_that_share_a_cell_share_its_faults(bench: Bench, workers: tuple[str, ...]) -> None:
+    two = "def test_one(cell):\n    cell.run()\ndef test_two(cell):\n    cell.run()\n"
+    (bench.cells / "test_cells.py").write_text(two, encoding="utf-8")
+    result = live(bench, "-k", "csv-alpha", *workers, fails="before < 2")
+    assert result.ret == 1
+    result.assert_outcomes(failed=2)
+    assert outcomes(bench) == {"csv-alpha": ["transport", "transport"]}
+    assert live(bench, "-k", "csv-beta", *workers).ret == 0
+    assert outcomes(bench)["csv-beta"] == ["transport", "scored"]
