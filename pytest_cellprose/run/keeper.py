@@ -102,14 +102,16 @@ class Keeper:
             raise StoreError(f"{error}; {where}") from None
 
     def fail(self, reason: str) -> None:
-        """Start no more calls; the first reason is the one that is told."""
+        """Start no more calls. The first reason is told, or that the folder was taken away, which explains any other."""
+        taken_away = self._taken_away()
         with self._mutex:
-            self.failure = self.failure or reason
+            self.failure = self.failure or taken_away or reason
 
     def finish(self) -> None:
         """When the session ends: try again what is only in memory."""
-        if self._taken_away() and self.failure is None:
-            self.fail(str(self._taken_away()))
+        taken_away = self._taken_away()
+        if taken_away is not None:
+            self.fail(taken_away)
         left, self._unwritten = self._unwritten, []
         for record in left:
             try:
