@@ -15,7 +15,6 @@ import stat
 import tempfile
 import threading
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -23,7 +22,7 @@ from filelock import FileLock
 
 from pytest_cellprose.record import Record, SetName
 from pytest_cellprose.run.home import note_home
-from pytest_cellprose.run.lock import RunLock, lock_is_there, no_longer_run
+from pytest_cellprose.run.lock import Follower, RunLock
 from pytest_cellprose.run.manifest import Manifest
 from pytest_cellprose.run.store import Store, StoreError, append_line, line_of
 
@@ -77,8 +76,8 @@ class Keeper:
 
     def follow(self) -> None:
         """In a worker on the controller's machine: heed the lock that the controller holds."""
-        self._over = partial(no_longer_run, self.store.folder)
-        self._taken_away = partial(lock_is_there, self.store.folder)
+        lock = Follower(self.store.folder)
+        self._over, self._taken_away = lock.over, lock.lost
 
     def check(self) -> None:
         """Before a call: raises `NoMoreCalls` if none may start."""
@@ -102,7 +101,7 @@ class Keeper:
             raise StoreError(f"{error}; {where}") from None
 
     def fail(self, reason: str) -> None:
-        """Start no more calls. The first reason is told, or that the folder was taken away, which explains any other."""
+        """Start no more calls. The first reason is told, or that the folder was taken away, which explains others."""
         taken_away = self._taken_away()
         with self._mutex:
             self.failure = self.failure or taken_away or reason

@@ -82,16 +82,28 @@ def holder_of(folder: Path) -> Holder | None:
     return None
 
 
-def no_longer_run(folder: Path) -> str | None:
-    """Why a worker's run is over: its lock is gone, or nobody holds it; None while the controller lives."""
-    if not (folder / LOCK_FILE).is_file():
-        return _gone(folder)
-    return None if holder_of(folder) else f"{folder}: the process that ran this run has ended"
+class Follower:
+    """A worker's view of the lock that its controller holds."""
 
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._file: tuple[int, int] | None = None
 
-def lock_is_there(folder: Path) -> str | None:
-    """Why a worker must not write into the folder: it is not the one that the controller locked; else None."""
-    return None if (folder / LOCK_FILE).is_file() else _gone(folder)
+    def lost(self) -> str | None:
+        """Why nothing must be written into the folder: it is not the one that the controller locked; else None.
+
+        The lock is there when the first test runs. While it is held no other file has its number.
+        """
+        found = _identity(self.folder / LOCK_FILE)
+        self._file = self._file or found
+        return _gone(self.folder) if found is None or found != self._file else None
+
+    def over(self) -> str | None:
+        """Why no call may start: the lock is lost, or nobody holds it; None while the controller lives."""
+        lost = self.lost()
+        if lost is not None or holder_of(self.folder) is not None:
+            return lost
+        return self.lost() or f"{self.folder}: the process that ran this run has ended"
 
 
 def _gone(folder: Path) -> str:

@@ -102,7 +102,6 @@ def test_results_that_are_taken_away_while_the_run_is_under_way(
     assert result.ret == 1
     assert "Traceback" not in result.stdout.str()
     result.stdout.fnmatch_lines(["*removed*while the run was under way*"])
-    assert bench.records() == []
     put_back(result)
     (run,) = (path.stem for path in (bench.results / "runs").glob("*.json"))
     assert main(["report", "--out", str(bench.results), run]) == 0
