@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
+import pkgutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# pytester forgets the modules that a run in this process imported, and compiled ones cannot be imported twice:
-# what a run needs is here before it.
-import genai_prices  # noqa: F401
-import hypothesis  # noqa: F401
-import markitdown  # noqa: F401
 import pytest
-import scipy.special  # noqa: F401
 import xlsxwriter
 
-import pytest_cellprose.commands.report
-import pytest_cellprose.controller  # noqa: F401
+import pytest_cellprose
 from pytest_cellprose.options import rewritten
+
+# pytester forgets the modules that a run in this process imported, and compiled ones cannot be imported twice:
+# what a run needs is here before it. It is also much faster than importing it anew for every run.
+for _name in (
+    *("anthropic.resources.messages", "openai.resources.chat", "openai.resources.responses"),
+    *("genai_prices.data", "hypothesis", "markitdown", "rich.console", "rich.table", "scipy.special"),
+    *("toktok", "toon_format", "xdist.dsession", "xdist.scheduler"),
+    *(module.name for module in pkgutil.walk_packages(pytest_cellprose.__path__, "pytest_cellprose.")),
+):
+    if not _name.endswith("__main__"):
+        importlib.import_module(_name)
 
 TEST_CELLS = "def test_cell(cell):\n    cell.run()\n"
 
