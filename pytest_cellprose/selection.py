@@ -20,7 +20,7 @@ _OPERATORS = frozenset({"and", "or", "not"})
 def reaches_cell_test(
     arguments: Iterable[str], base: Path, python_files: Sequence[str], norecursedirs: Sequence[str]
 ) -> bool:
-    """Whether any test file under the arguments has a function with a parameter named ``cell``.
+    """Whether any test file under the arguments has a test or a fixture that asks for a fixture named ``cell``.
 
     `arguments` are pytest's: paths or node ids, relative to `base`. Files are parsed, not imported.
     """
@@ -54,12 +54,38 @@ def _takes_cell(file: Path) -> bool:
         tree = ast.parse(source)
     except (OSError, SyntaxError, ValueError):  # pytest will say what is wrong with it
         return False
-    return any(
-        argument.arg == FIXTURE
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-    )
+    return any(map(_asks_for_cell, ast.walk(tree)))
+
+
+def _asks_for_cell(node: ast.AST) -> bool:
+    """Whether a test or a fixture has a parameter ``cell`` that none of its decorators provides."""
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+    if not any(argument.arg == FIXTURE for argument in arguments):
+        return False
+    decorators = [part for decorator in node.decorator_list for part in ast.walk(decorator)]
+    if not node.name.startswith("test") and not any(_named(part) == "fixture" for part in decorators):
+        return False
+    return not any(map(_provides_cell, decorators))
+
+
+def _named(node: ast.AST) -> str | None:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
+
+
+def _provides_cell(node: ast.AST) -> bool:
+    """``@pytest.mark.parametrize("row, cell", …)``, ``@given(cell=…)``."""
+    if not isinstance(node, ast.Call):
+        return False
+    names = [part.strip() for text in node.args[:1] for part in _texts(text)]
+    return FIXTURE in names or any(keyword.arg == FIXTURE for keyword in node.keywords)
+
+
+def _texts(node: ast.AST) -> list[str]:
+    """The names that the first argument of ``parametrize`` gives: one string, or a list of them."""
+    found = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    return [name for text in found for name in text.split(",")]
 
 
 def named_in_keyword(expression: str, names: Iterable[str], others: Collection[str]) -> list[str]:

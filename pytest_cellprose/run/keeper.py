@@ -46,6 +46,7 @@ class Keeper:
         self._lock: RunLock | None = None
         self._over: Callable[[], str | None] = _never
         self._taken_away: Callable[[], str | None] = _never
+        self._used = False
         self._unwritten: list[Record] = []
         self._mutex = threading.Lock()
 
@@ -81,6 +82,7 @@ class Keeper:
 
     def check(self) -> None:
         """Before a call: raises `NoMoreCalls` if none may start."""
+        self._used = True
         if self.failure is None:
             over = self._over()
             if over is not None:
@@ -108,7 +110,7 @@ class Keeper:
 
     def finish(self) -> None:
         """When the session ends: try again what is only in memory."""
-        taken_away = self._taken_away()
+        taken_away = self._taken_away() if self._used else None  # a run of which nothing runs has no folder
         if taken_away is not None:
             self.fail(taken_away)
         left, self._unwritten = self._unwritten, []

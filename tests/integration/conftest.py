@@ -6,7 +6,9 @@ import hashlib
 import importlib
 import json
 import pkgutil
+import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +69,8 @@ class Bench:
 
     def add(self, name: str, *, scale: int = 1, heldout: bool = False, listed: bool = True) -> Path:
         """A workbook with five questions, one of each kind; returns its question file."""
-        workbook = write_workbook(self.cells / f"{name}.xlsx", scale)
+        workbook = self.cells / f"{name}.xlsx"
+        workbook.write_bytes(_workbook(scale))
         path = self.cells / f"{name}.json"
         path.write_text(json.dumps(questions_about(workbook, scale)), encoding="utf-8")
         if listed:
@@ -83,6 +86,10 @@ class Bench:
     @split.setter
     def split(self, value: dict[str, Any]) -> None:
         (self.cells / "split.json").write_text(json.dumps(value), encoding="utf-8")
+
+    def with_a_cache_of_its_own(self) -> None:
+        """For tests about what is in the cache; others keep encoded texts in one place, which saves half their time."""
+        self.pytester.makepyprojecttoml('[tool.pytest]\ntestpaths = ["cells"]\n')
 
     def run(self, *arguments: str) -> pytest.RunResult:
         """pytest in this process, where it cannot start over as it does for ``--option VALUE``: hence with a ``=``."""
@@ -107,6 +114,13 @@ class Bench:
 
 def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@cache
+def _workbook(scale: int) -> bytes:
+    """The same bytes each time, so that the session's cache has their texts."""
+    with tempfile.TemporaryDirectory() as folder:
+        return write_workbook(Path(folder, "workbook.xlsx"), scale).read_bytes()
 
 
 def write_workbook(path: Path, scale: int = 1) -> Path:
@@ -184,11 +198,14 @@ def questions_about(workbook: Path, scale: int = 1) -> dict[str, Any]:
 
 
 @pytest.fixture
-def bench(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    """Two development workbooks, ``alpha`` and ``beta``."""
+def bench(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Bench:
+    """Two development workbooks, ``alpha`` and ``beta``; encoded texts are kept between tests."""
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    pytester.makepyprojecttoml('[tool.pytest]\ntestpaths = ["cells"]\n')
+    kept = tmp_path_factory.getbasetemp() / "kept-texts"
+    pytester.makepyprojecttoml(f'[tool.pytest]\ntestpaths = ["cells"]\ncache_dir = "{kept.as_posix()}"\n')
     cells = pytester.mkdir("cells")
     (cells / "test_cells.py").write_text(TEST_CELLS, encoding="utf-8")
     made = Bench(pytester, cells)

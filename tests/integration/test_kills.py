@@ -25,6 +25,8 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import OTHER_PLUGINS
+
 from .conftest import TEST_CELLS, questions_about, sha256, write_workbook
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL and process groups are POSIX")
@@ -92,7 +94,8 @@ class Project:
     @contextlib.contextmanager
     def running(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         command = [
-            sys.executable, "-m", "pytest", "-v", "-p", "no:randomly", "-p", "no:hypothesispytest", "-p", "no:anyio",
+            sys.executable, "-m", "pytest", "-v", "-p", "no:hypothesispytest", "-p", "no:anyio",
+            *(f"-pno:{name}" for name in OTHER_PLUGINS),
             "--cellprose-live", "--cellprose-models=house", "--cellprose-encodings=csv,none",
             f"--cellprose-reps={self.repeats}", f"--cellprose-inflight={IN_FLIGHT}", *arguments,
         ]  # fmt: skip

@@ -68,6 +68,7 @@ def seal(folder: Path, name: str, serial: int) -> Path:
 @pytest.fixture
 def sealed(bench: Bench) -> Bench:
     """Held out by the split, by being in no list, by its name, and by digest under another name elsewhere."""
+    bench.with_a_cache_of_its_own()
     listed = seal(bench.cells, "gamma", 1)
     seal(bench.cells, "unlisted", 2)
     mine = bench.pytester.mkdir("mine")

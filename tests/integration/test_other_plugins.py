@@ -115,6 +115,7 @@ OTHERS = "import pytest\n\n@pytest.mark.parametrize('n', range(12))\ndef test_ot
 
 
 def test_cells_keep_the_plans_order_and_other_tests_their_plugins_order(bench: Bench) -> None:
+    bench.with_a_cache_of_its_own()
     (bench.cells / "test_cells.py").write_text(OTHERS + "\ndef test_cell(cell):\n    assert cell.run().accuracy == 1\n")
     reader = ("--cellprose-models", "reader", "--cellprose-reps", "2")
     assert bench.run(*reader).ret == 1  # for --ff to know of failures

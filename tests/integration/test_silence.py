@@ -46,6 +46,20 @@ def test_a_project_may_have_a_cell_of_its_own(bench: Bench) -> None:
     bench.run("test_own.py", "test_parameter.py").assert_outcomes(passed=3)
 
 
+@pytest.mark.parametrize(
+    "decorator",
+    ["@pytest.mark.parametrize('row, cell', [(1, 2)])", "@pytest.mark.parametrize(['row', 'cell'], [(1, 2)])"],
+)
+def test_tests_with_a_parameter_of_that_name_plan_nothing(bench: Bench, decorator: str) -> None:
+    bench.pytester.makepyfile(
+        test_parameter=f"import pytest\n{decorator}\ndef test_it(row, cell):\n    helper(cell)\n"
+        "def helper(cell):\n    assert cell == 2\n"
+    )
+    result = bench.run("test_parameter.py")
+    result.assert_outcomes(passed=1)
+    assert not any(line.startswith("cellprose") for line in result.outlines)
+
+
 def test_a_test_that_takes_a_cell_without_any_is_skipped_with_advice(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_cell(cell):\n    cell.run()\n")
     result = pytester.runpytest("-rs")

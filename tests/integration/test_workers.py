@@ -105,3 +105,12 @@ def test_what_a_worker_recorded_before_it_crashed_is_not_bought_again(bench: Ben
     assert len(bench.ids()) == len(set(bench.ids())) == 16
     assert {record["outcome"]["status"] for record in bench.records()} == {"scored"}
     assert (bench.pytester.path / "calls.log").read_text().count("house-8b") == 16
+
+
+def test_workers_of_which_none_measures_anything_miss_no_store(bench: Bench) -> None:
+    bench.pytester.makeconftest(HOUSE)
+    result = bench.run("--cellprose-models", "house", "--cellprose-encodings", "csv", "-n", "2")
+    assert result.ret == 0
+    result.assert_outcomes(skipped=2)
+    assert "removed" not in result.stdout.str()
+    assert not bench.results.exists()
