@@ -7,6 +7,7 @@ decimals) and openpyxl (cells).
 from __future__ import annotations
 
 import re
+import threading
 import warnings
 from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
@@ -16,6 +17,9 @@ from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.encodings.gfm import one_line
 from pytest_cellprose.encodings.values import put, read_value
 from pytest_cellprose.workbook.model import Cell, Workbook, WorkbookError, Worksheet
+
+_ran = threading.Event()
+"""Set once MarkItDown has run in this process: its inference runtime then has threads, and hangs in a forked child."""
 
 _ESCAPED = re.compile(r"\\([*_])")
 _UNNAMED = re.compile(r"Unnamed: [0-9]+")
@@ -32,6 +36,11 @@ def _library_versions() -> str:
     return "+".join([of("markitdown"), f"pandas{of('pandas')}", f"openpyxl{of('openpyxl')}"])
 
 
+def can_fork() -> bool:
+    """Whether a child of this process can still run MarkItDown."""
+    return not _ran.is_set()
+
+
 def encode(workbook: Workbook) -> str:
     """What ``MarkItDown(enable_plugins=False).convert`` gives for the file, byte for byte.
 
@@ -42,6 +51,7 @@ def encode(workbook: Workbook) -> str:
         raise WorkbookError("the encoding 'markitdown' reads a file, and this workbook was not read from one")
     from markitdown import MarkItDown, StreamInfo
 
+    _ran.set()
     name = source.name if isinstance(source, Path) else "workbook given as bytes"
     try:
         data = source if isinstance(source, bytes) else source.read_bytes()

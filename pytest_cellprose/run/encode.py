@@ -11,6 +11,7 @@ import warnings
 from multiprocessing.connection import Connection
 
 from pytest_cellprose.encodings.base import Encoding
+from pytest_cellprose.encodings.markitdown import MARKITDOWN, can_fork
 from pytest_cellprose.workbook.model import Workbook
 
 LIMIT_SECONDS = 60.0
@@ -30,7 +31,7 @@ def encode_text(encoding: Encoding, workbook: Workbook, limit: float | None = LI
 
     Raises `EncodingFault`.
     """
-    if limit is None or "fork" not in multiprocessing.get_all_start_methods():
+    if limit is None or not _can_fork(encoding):
         return _unwrapped(encoding, _outcome(encoding, workbook))
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
@@ -54,6 +55,12 @@ def encode_text(encoding: Encoding, workbook: Workbook, limit: float | None = LI
             child.kill()
         child.join()
     return _unwrapped(encoding, outcome)
+
+
+def _can_fork(encoding: Encoding) -> bool:
+    if encoding is MARKITDOWN and not can_fork():
+        return False
+    return "fork" in multiprocessing.get_all_start_methods()
 
 
 def _send_outcome(sender: Connection, encoding: Encoding, workbook: Workbook) -> None:

@@ -78,6 +78,7 @@ def test_a_question_file_with_none_left_is_refused(bench: Bench) -> None:
 def test_a_changed_truth_is_certified_anew_and_an_unchanged_one_is_not_worked_out_again(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    bench.with_a_cache_of_its_own()
     from pytest_cellprose.sets.evidence import Evidence
 
     read: list[str] = []

@@ -109,6 +109,7 @@ def test_before_the_first_call_the_digests_of_all_inputs_are_on_disk(bench: Benc
 
 
 def test_a_development_run_puts_down_the_texts_that_it_made(bench: Bench) -> None:
+    bench.with_a_cache_of_its_own()
     bench.pytester.makeconftest(WITNESS)
     bench.run("--cellprose-models", "reader", "--cellprose-encodings", "csv,none", "-k", "alpha")
     (manifest,) = manifests(bench)
