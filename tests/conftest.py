@@ -15,8 +15,9 @@ OTHER_PLUGINS = ("flaky", "random_order", "randomly", "repeat", "rerunfailures",
 
 @pytest.fixture
 def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """pytest's own, without other plugins than those that a test loads itself."""
-    monkeypatch.setenv("PYTEST_ADDOPTS", " ".join(f"-p no:{name}" for name in OTHER_PLUGINS))
+    """pytest's own, without other plugins than those that a test loads itself: each takes time in each process."""
+    blocked = (*OTHER_PLUGINS, "anyio", "hypothesispytest")
+    monkeypatch.setenv("PYTEST_ADDOPTS", " ".join(f"-p no:{name}" for name in blocked))
     return pytester
 
 

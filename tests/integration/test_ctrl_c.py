@@ -65,8 +65,8 @@ class Ended:
 
 
 def test_calls_under_way_finish_and_no_more_start(bench: Bench, workers: tuple[str, ...]) -> None:
-    run = Ended(bench, 2.0, *workers)
-    run.until(lambda: run.started >= 6)
+    run = Ended(bench, 1.0, *workers)
+    run.until(lambda: run.started >= 4)
     run.interrupt()
     assert run.process.wait(60) == 2, run.output
     assert run.kinds() == ["scored"] * run.started
@@ -82,7 +82,7 @@ def test_calls_under_way_finish_and_no_more_start(bench: Bench, workers: tuple[s
 
 
 def test_the_controller_alone_may_be_told(bench: Bench) -> None:
-    run = Ended(bench, 2.0, "-n", "2")
+    run = Ended(bench, 1.0, "-n", "2")
     run.until(lambda: run.started >= 6)
     os.kill(run.process.pid, signal.SIGINT)
     assert run.process.wait(60) == 2, run.output
@@ -110,7 +110,7 @@ def test_a_failure_under_x_stops_the_other_worker_too(bench: Bench) -> None:
         "def test_cell(cell, request):\n    cell.run()\n    assert request.config.workerinput['workerid'] != 'gw1'\n",
         encoding="utf-8",
     )
-    run = Ended(bench, 0.5, "-n", "2", "-x")
+    run = Ended(bench, 0.2, "-n", "2", "-x")
     assert run.process.wait(60) in (1, 2), run.output
     assert run.kinds() == ["scored"] * run.started
     assert run.started < 40

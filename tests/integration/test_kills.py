@@ -31,7 +31,7 @@ from .conftest import TEST_CELLS, questions_about, sha256, write_workbook
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL and process groups are POSIX")
 
-KILLS = int(os.environ.get("CELLPROSE_KILLS", "12"))
+KILLS = int(os.environ.get("CELLPROSE_KILLS", "8"))
 IN_FLIGHT = 3
 PROVIDER = """
 import os, random, time, uuid

@@ -30,7 +30,6 @@ def test_records_and_verdicts_are_the_same_with_any_workers_and_distribution(ben
     for arguments in (
         "-n 4",
         "-n auto --maxprocesses 2 --dist loadscope",
-        "-n 2 --dist loadfile",
         "-n 1 --dist loadgroup",
         "-n 2 --dist worksteal",
     ):
