@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
-from threading import Condition, Thread
+from threading import Condition, Lock, Thread
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
@@ -88,6 +88,8 @@ class Pump(Generic[K, R]):
         self._changed = changed
         self._started: dict[K, Future[R]] = {}
         self._ended = Condition()
+        self._telling = Lock()
+        """So that limits are told in the order in which they came about."""
         self._stopped = False
         self._ahead = AHEAD * max(1, sum(ceilings.values()))
 
@@ -181,10 +183,12 @@ class Pump(Generic[K, R]):
             future.set_exception(error)
         else:
             self._stopped = self._stopped or self._last(result)
-            limit = self._leave(name, limited=self._limited(result))
-            future.set_result(result)
-            if limit is not None:
-                self._changed(name, limit)
+            limited = self._limited(result)
+            with self._telling:
+                limit = self._leave(name, limited=limited)
+                future.set_result(result)
+                if limit is not None:
+                    self._changed(name, limit)
 
     def _leave(self, name: str, *, limited: bool) -> int | None:
         """A call has ended; the lane's limit, if that changed it."""
