@@ -2,7 +2,7 @@
 
 A provider notes, on disk, that it starts a call and that it is about to return. Between that note and the appended
 record lies a window that nothing can close: the calls in flight of a killed process may be lost, and no others.
-`CELLPROSE_KILLS` is the number of kills in all: 50 take two minutes or three, so that by default there are fewer.
+`CELLPROSE_KILLS` is the number of kills in all: 50 take a minute or two, so that by default there are fewer.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from .conftest import TEST_CELLS, questions_about, sha256, write_workbook
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL and process groups are POSIX")
 
+ENVIRONMENT = dict(os.environ)
+"""pytest changes the environment for each test, which a process that a thread starts meanwhile may not survive."""
 KILLS = int(os.environ.get("CELLPROSE_KILLS", "8"))
 IN_FLIGHT = 3
 PROVIDER = """
@@ -109,6 +111,7 @@ class Project:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
+            env=ENVIRONMENT,
         )
         try:
             yield process
