@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import os
 import pkgutil
+import shlex
 import tempfile
 from dataclasses import dataclass
 from functools import cache
@@ -28,6 +30,9 @@ for _name in (
 ):
     if not _name.endswith("__main__"):
         importlib.import_module(_name)
+
+WAY = shlex.split(os.environ.get("CELLPROSE_WAY", ""))
+"""Arguments for every run of these tests, to have all of them another way: ``--cellprose-inflight=1``, ``-n 2``."""
 
 TEST_CELLS = "def test_cell(cell):\n    cell.run()\n"
 
@@ -93,6 +98,10 @@ class Bench:
 
     def run(self, *arguments: str) -> pytest.RunResult:
         """pytest in this process, where it cannot start over as it does for ``--option VALUE``: hence with a ``=``."""
+        arguments = (
+            *(() if "no:cellprose" in arguments else WAY),
+            *arguments,
+        )  # what a test asks for itself comes last, and counts
         joined = rewritten(arguments, self.pytester.path)
         return self.pytester.runpytest(*(arguments if joined is None else joined))
 
