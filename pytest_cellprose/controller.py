@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -26,9 +25,6 @@ from pytest_cellprose.run.store import Store, StoreError
 from pytest_cellprose.run.workers import worker_of
 from pytest_cellprose.running import Run, cell_of
 from pytest_cellprose.selection import reaches_cell_test
-
-if TYPE_CHECKING:
-    pass
 
 
 def planned_run(config: pytest.Config) -> Run | None:

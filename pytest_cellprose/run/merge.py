@@ -7,7 +7,6 @@ other. The records are copied as they are, with the ids of their own runs.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,12 +14,12 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pytest_cellprose.draft import some
-from pytest_cellprose.record import CellId, Record, SetName
+from pytest_cellprose.record import CellId, SetName
 from pytest_cellprose.run.budget import Ledger
 from pytest_cellprose.run.identity import experiment_id, new_run_id
 from pytest_cellprose.run.inputs import with_encoded
 from pytest_cellprose.run.manifest import EncodedTexts, Manifest, MergedRun
-from pytest_cellprose.run.store import Store, StoreError
+from pytest_cellprose.run.store import Store, StoreError, line_of
 
 _OF_ONE_RUN = ("exploratory: shard ", "exploratory: put together ")
 """How deviations begin that a merged run does not take over from its parts."""
@@ -157,7 +156,7 @@ def _chosen(
         for record in store.records():
             if record.set != set_name or record.run not in manifest.runs or (record.run, record.cell) in copies:
                 continue
-            line = _line(record)
+            line = line_of(record)
             name = hashlib.sha256(line).digest()
             if name in seen:  # a machine's own store repeats what had reached the run's
                 continue
@@ -167,10 +166,6 @@ def _chosen(
             if not (record.prices.nominal or record.kept_from):
                 spent[record.run] += record.cost_nanousd or 0
             yield line
-
-
-def _line(record: Record) -> bytes:
-    return (json.dumps(record.model_dump(mode="json"), ensure_ascii=False) + "\n").encode("utf-8")
 
 
 def _write(path: Path, lines: Iterator[bytes]) -> None:
