@@ -22,20 +22,8 @@ from pytest_cellprose.run.keeper import Keeper, NoMoreCalls
 from pytest_cellprose.run.lock import RunLock, holder_of
 from pytest_cellprose.run.manifest import Manifest
 from pytest_cellprose.run.store import Store, StoreError
-from tests.report.report_factories import manifest as make_manifest
-from tests.report.report_factories import record as make_record
 
 SECRET = "what the model said about a held-out workbook"
-
-
-@pytest.fixture
-def plan() -> Manifest:
-    return make_manifest(["reader"])
-
-
-@pytest.fixture
-def some(plan: Manifest) -> Record:
-    return make_record(next(plan.matrix.cells()))
 
 
 @pytest.fixture

@@ -23,16 +23,6 @@ from tests.report.report_factories import manifest as make_manifest
 from tests.report.report_factories import record as make_record
 
 
-@pytest.fixture
-def plan() -> Manifest:
-    return make_manifest(["reader"])
-
-
-@pytest.fixture
-def some(plan: Manifest) -> Record:
-    return make_record(next(plan.matrix.cells()))
-
-
 def test_what_is_appended_is_read(tmp_path: Path, plan: Manifest, some: Record) -> None:
     store = Store(tmp_path, plan.run)
     assert not store.exists
