@@ -44,7 +44,12 @@ def planned_run(config: pytest.Config) -> Run | None:
 
 
 def build_run(config: pytest.Config) -> Run:
-    """The plan of the settings, gated; raises `pytest.UsageError`."""
+    """The plan of the settings, gated; raises `pytest.UsageError`.
+
+    Never in a worker, whose only way to a run is `received_run`: a plan of its own would buy every cell again.
+    """
+    if hasattr(config, "workerinput"):
+        raise RuntimeError("a worker takes the controller's plan and makes none of its own")
     refused = refusals(config)
     if refused:
         raise pytest.UsageError("\n".join(["cellprose:", *(f"  {sentence}" for sentence in refused)]))

@@ -8,7 +8,7 @@ from warnings import WarningMessage
 
 import pytest
 
-from pytest_cellprose.options import add_options, rewritten
+from pytest_cellprose.options import add_options, refuse_misread
 
 if TYPE_CHECKING:
     from pytest_cellprose.cell import Cell
@@ -19,15 +19,16 @@ _WORKER_OUTPUT = "cellprose_untaken"
 _WORKER_PROBLEMS = "cellprose_problems"
 
 
-def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+def _run(config: pytest.Config) -> Run | None:
+    """The planned run of this process; None before it is planned, and where nothing is.
+
+    Every hook asks here, for none can rely on another to have run before it.
+    """
+    return config.stash.get(RUN, None)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
     add_options(parser)
-    config = pluginmanager.get_plugin("pytestconfig")
-    if config is None:
-        return
-    invoked = config.invocation_params
-    arguments = rewritten(tuple(map(str, invoked.args)), invoked.dir)
-    if arguments is not None:  # nothing is captured, collected or configured yet: start over with what was meant
-        raise SystemExit(pytest.main(arguments, plugins=invoked.plugins))
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -37,14 +38,12 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.register(builtin, "cellprose-builtin")  # before any conftest, so that our names are taken first
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.stash[RUN] = None
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     from pytest_cellprose.other_plugins import refuse_loop
 
+    if not hasattr(config, "workerinput"):
+        refuse_misread(config)
     refuse_loop(config)
 
 
@@ -87,7 +86,7 @@ def _take_up(config: pytest.Config, run: Run | None) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """xdist: hand a worker the finished plan."""
-    run = node.config.stash[RUN]
+    run = _run(node.config)
     if run is not None:
         from pytest_cellprose.machines import hand_out
 
@@ -97,7 +96,7 @@ def pytest_configure_node(node: Any) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:
     """xdist: hear of the calls that a worker let finish, or that it died, before its tests go to the others."""
-    run = node.config.stash[RUN]
+    run = _run(node.config)
     if run is None:
         return
     output = getattr(node, "workeroutput", {})
@@ -113,7 +112,7 @@ def pytest_handlecrashitem(crashitem: str, report: pytest.TestReport, sched: Any
 
     What a worker elsewhere stored of it may still come, with the worker that replaces it.
     """
-    run = sched.config.stash[RUN]
+    run = _run(sched.config)
     if run is None:
         return
     from pytest_cellprose.run.schedule import is_apart
@@ -127,7 +126,7 @@ def pytest_handlecrashitem(crashitem: str, report: pytest.TestReport, sched: Any
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """xdist: keep the plan's order among workers, unless the user chose another distribution than the default."""
-    if config.stash[RUN] is None or config.option.dist != "load":
+    if _run(config) is None or config.option.dist != "load":
         return None
     from pytest_cellprose.run.schedule import StridedScheduling
 
@@ -135,7 +134,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    run = config.stash[RUN]
+    run = _run(config)
     if run is None or run.plan is None:
         return []
     mode = run.spec.manifest.mode
@@ -149,7 +148,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 @pytest.fixture
 def cell(request: pytest.FixtureRequest) -> Cell:
     """A cell of the benchmark: one model, encoding, workbook and repeat. ``cell.run()`` measures it."""
-    run: Run | None = request.config.stash[RUN]
+    run: Run | None = _run(request.config)
     if run is None or not hasattr(request, "param"):
         pytest.skip("no cells: give a folder with workbooks and question files, --cellprose-cells DIR")
     return run.cell(request.param)
@@ -173,20 +172,20 @@ def _is_our_cell(metafunc: pytest.Metafunc) -> bool:
 
 def _run_for(config: pytest.Config) -> Run | None:
     """The run; planned only now for a test that the look at the command line could not see."""
-    if config.stash[RUN] is None and not hasattr(config, "workerinput"):
+    if _run(config) is None and not hasattr(config, "workerinput"):
         from pytest_cellprose.options import cells_folders
 
         if cells_folders(config):
             from pytest_cellprose.controller import build_run
 
             _take_up(config, build_run(config))
-    return config.stash[RUN]
+    return _run(config)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Put cells into the plan's order, now that every other plugin has had its say, and judge what is selected."""
-    run = session.config.stash[RUN]
+    run = _run(session.config)
     if run is None:
         return
     from pytest_cellprose.controller import in_plan_order, judge_selection, open_store, select
@@ -207,7 +206,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
     """xdist: judge the selection in the controller, which sees node ids only."""
-    run = node.config.stash[RUN]
+    run = _run(node.config)
     if run is not None and not run.selected:
         from pytest_cellprose.controller import judge_selection, open_store, select_by_node_ids
 
@@ -228,11 +227,13 @@ def _require_environment(run: Run) -> None:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
     """Keep calls in flight where the tests run, and run what was not measured once more before the run ends."""
-    run = session.config.stash[RUN]
+    run = _run(session.config)
     if run is None or session.config.option.collectonly:
         return (yield)
-    from pytest_cellprose.running import finish_interrupted, run_faulted_again
+    from pytest_cellprose.running import finish_interrupted, interrupt_on_sigterm, run_faulted_again
 
+    if run.calls_live_models:
+        interrupt_on_sigterm(session.config)
     run.look_ahead(_upcoming(session))
     try:
         result = yield
@@ -265,7 +266,7 @@ def _upcoming(session: pytest.Session) -> Sequence[pytest.Item] | None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Tests that take a cell run under a protocol of their own, whatever plugins there are that repeat tests."""
-    run = item.config.stash[RUN]
+    run = _run(item.config)
     if run is None:
         return None
     from pytest_cellprose.running import cell_of
@@ -283,7 +284,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    run = item.config.stash[RUN]
+    run = _run(item.config)
     if run is None:
         return (yield)
     from pytest_cellprose.cell import Cell, CellFault
@@ -317,7 +318,7 @@ def pytest_runtest_makereport(
 def pytest_report_to_serializable(config: pytest.Config) -> Generator[None, Any, Any]:
     """Any test's report that xdist cannot pass on would end the run, its calls included."""
     data = yield
-    if config.stash[RUN] is None:
+    if _run(config) is None:
         return data
     from pytest_cellprose.plain import plain, sendable_integer
 
@@ -327,7 +328,7 @@ def pytest_report_to_serializable(config: pytest.Config) -> Generator[None, Any,
 @pytest.hookimpl(tryfirst=True)
 def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -> Any:
     """A measured cell shows its score as the letter; a live cell that the mode skips shows none."""
-    run = config.stash[RUN]
+    run = _run(config)
     if run is None or not isinstance(report, pytest.TestReport):
         return None
     from pytest_cellprose.outcome import is_mode_skip, test_status
@@ -346,7 +347,7 @@ def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -
 @pytest.hookimpl(trylast=True)  # after xdist has waited for its workers
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write the reports from the store; in a final run a planned cell without a record is no success."""
-    run = session.config.stash.get(RUN, None)
+    run = _run(session.config)
     if run is None or session.config.option.collectonly:
         return
     if not run.finish_calls(session.config):
@@ -367,7 +368,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    run = config.stash[RUN]
+    run = _run(config)
     if run is None or run.plan is None:
         return
     from pytest_cellprose.summary import plan_lines, summary_lines

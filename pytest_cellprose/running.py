@@ -5,11 +5,13 @@ Kept in ``config.stash``, once in the controller and once in every xdist worker.
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
@@ -99,6 +101,14 @@ class Run:
         """Whether the mode lets the cell run."""
         return cell.model not in self.spec.manifest.matrix.skipped_models
 
+    @property
+    def calls_live_models(self) -> bool:
+        """Whether the mode lets any planned cell of a live model run."""
+        return any(
+            model.live and alias not in self.spec.manifest.matrix.skipped_models
+            for alias, model in self.spec.models.items()
+        )
+
     def cell(self, cell: CellId) -> Cell:
         return Cell(cell, self.session.set_of[cell.workbook], self._record)
 
@@ -112,7 +122,7 @@ class Run:
             self.own = {cell_of(item) for item in given}
         cells = [cell_of(item) for item in given if not any(map(item.get_closest_marker, ("skip", "skipif")))]
         vendor = {alias: model.vendor for alias, model in self.spec.models.items() if model.live}
-        if any(self.runs(cell) for cell in self.position if cell.model in vendor):
+        if self.calls_live_models:
             upcoming = [cell for cell in cells if cell and cell.model in vendor and cell not in self.shared]
             self.pump = Pump(
                 dict.fromkeys(upcoming),
@@ -203,6 +213,23 @@ def finish_interrupted(run: Run, config: pytest.Config) -> None:
     tell(config, f"waiting for the workers' calls that are under way {_GIVES_UP}")
     with suppress(KeyboardInterrupt):
         hear_out(config)
+
+
+def interrupt_on_sigterm(config: pytest.Config) -> None:
+    """Have SIGTERM end the session as Ctrl-C does, for calls under way are paid for: CI runners and process managers
+    send it before they kill. A worker that is told so ends its calls and the run."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+
+    def interrupt(signum: int, frame: object) -> NoReturn:
+        raise KeyboardInterrupt("SIGTERM")
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+
+    def restore() -> None:
+        signal.signal(signal.SIGTERM, before)
+
+    config.add_cleanup(restore)
 
 
 def tell(config: pytest.Config, text: str) -> None:

@@ -18,7 +18,6 @@ import pytest
 import xlsxwriter
 
 import pytest_cellprose
-from pytest_cellprose.options import rewritten
 
 # pytester forgets the modules that a run in this process imported, and compiled ones cannot be imported twice:
 # what a run needs is here before it. It is also much faster than importing it anew for every run.
@@ -97,13 +96,8 @@ class Bench:
         self.pytester.makepyprojecttoml('[tool.pytest]\ntestpaths = ["cells"]\n')
 
     def run(self, *arguments: str) -> pytest.RunResult:
-        """pytest in this process, where it cannot start over as it does for ``--option VALUE``: hence with a ``=``."""
-        arguments = (
-            *(() if "no:cellprose" in arguments else WAY),
-            *arguments,
-        )  # what a test asks for itself comes last, and counts
-        joined = rewritten(arguments, self.pytester.path)
-        return self.pytester.runpytest(*(arguments if joined is None else joined))
+        """pytest in this process. What a test asks for itself comes last, and counts."""
+        return self.pytester.runpytest(*(() if "no:cellprose" in arguments else WAY), *arguments)
 
     def records(self) -> list[dict[str, Any]]:
         """Every record of every run."""

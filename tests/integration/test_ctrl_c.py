@@ -1,4 +1,4 @@
-"""Ctrl-C: calls under way are let finish, a second one gives them up, and the report of what there is is written."""
+"""Ctrl-C and SIGTERM: calls under way finish, a second one gives them up, and what there is is reported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STARTED = "started.log"
 class Ended:
     """A run in a process group of its own, as a terminal has it, and what became of it."""
 
-    def __init__(self, bench: Bench, seconds: float, *arguments: str) -> None:
+    def __init__(self, bench: Bench, seconds: float, *arguments: str, more: str = "") -> None:
         self.bench = bench
         bench.pytester.makeconftest(
             HOUSE.replace(
@@ -30,6 +30,7 @@ class Ended:
                 f"        import time; time.sleep({seconds})\n"
                 "        with Path",
             )
+            + more
         )
         command = [
             sys.executable, "-m", "pytest", "--cellprose-live", "--cellprose-models", "house", "--cellprose-encodings",
@@ -57,8 +58,8 @@ class Ended:
             assert time.monotonic() < deadline, self.output
             time.sleep(0.02)
 
-    def interrupt(self) -> None:
-        os.killpg(self.process.pid, signal.SIGINT)
+    def interrupt(self, number: signal.Signals = signal.SIGINT) -> None:
+        os.killpg(self.process.pid, number)
 
     def kinds(self) -> list[str]:
         return [record["outcome"]["kind"] or record["outcome"]["status"] for record in self.bench.records()]
@@ -103,6 +104,46 @@ def test_a_second_one_gives_the_calls_up(bench: Bench, workers: tuple[str, ...])
     assert bench.written("report.json")["cells"]["faulted"] == run.started
     assert len(bench.written("ledger.json")["open"]) == run.started  # they may be billed, and count as reserved
     assert "Traceback" not in run.output
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["all-processes", "the-one-that-was-started"])
+def test_sigterm_lets_calls_finish_too(bench: Bench, workers: tuple[str, ...], alone: bool) -> None:
+    run = Ended(bench, 1.0, *workers)
+    run.until(lambda: run.started >= 6)
+    if alone:
+        run.process.send_signal(signal.SIGTERM)
+    else:
+        run.interrupt(signal.SIGTERM)
+    assert run.process.wait(60) == 2, run.output
+    assert run.kinds() == ["scored"] * run.started
+    assert run.started < 40
+    report = bench.written("report.json")
+    assert report["cells"]["measured"] == run.started
+    assert bench.written("ledger.json")["open"] == {}
+    assert f"to go on with what was not measured: --cellprose-resume {report['run']}" in run.output
+    assert "Traceback" not in run.output
+    assert "INTERNALERROR" not in run.output
+
+
+def test_a_worker_that_is_told_to_end_ends_its_calls_and_the_run(bench: Bench) -> None:
+    conftest = "\nimport os\n" + (
+        "def pytest_sessionstart(session):\n"
+        "    if getattr(session.config, 'workerinput', {}).get('workerid') == 'gw0':\n"
+        "        (Path(__file__).parent / 'gw0.pid').write_text(str(os.getpid()))\n"
+    )
+    run = Ended(bench, 1.0, "-n", "2", more=conftest)
+    run.until(lambda: run.started >= 6)
+    os.kill(int((bench.pytester.path / "gw0.pid").read_text()), signal.SIGTERM)
+    assert run.process.wait(60) == 2, run.output
+    assert run.kinds() == ["scored"] * run.started
+    assert run.started < 40
+
+
+def test_a_run_without_live_calls_leaves_sigterm_alone(bench: Bench) -> None:
+    bench.pytester.makepyfile(
+        test_signal="import signal\ndef test_it():\n    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL\n"
+    )
+    bench.run("cells", "test_signal.py").assert_outcomes(passed=13, skipped=72)
 
 
 def test_a_failure_under_x_stops_the_other_worker_too(bench: Bench) -> None:
