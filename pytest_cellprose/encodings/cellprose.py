@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import partial
+from typing import get_args
 
 from pytest_cellprose.encodings.base import Encoding, Kept
 from pytest_cellprose.encodings.cellprose_decoder import decode
@@ -19,7 +20,7 @@ from pytest_cellprose.encodings.names import name_text, names_in_use
 from pytest_cellprose.encodings.tables import table_text
 from pytest_cellprose.encodings.values import ERROR, sheet_heading
 from pytest_cellprose.workbook.formulas import display, tokens
-from pytest_cellprose.workbook.model import Cell, DefinedName, ErrorValue, Workbook, Worksheet
+from pytest_cellprose.workbook.model import Cell, DefinedName, ErrorValue, SheetKind, Workbook, Worksheet
 from pytest_cellprose.workbook.number_formats import serial_from_text, serial_text
 from pytest_cellprose.workbook.patterns import (
     Pattern,
@@ -34,7 +35,7 @@ from pytest_cellprose.workbook.refs import Range, cell_name, column_letters
 
 ADDRESSES_LEGEND = "Column letters and row numbers give cell addresses."
 FORMULAS_LEGEND = " Below each table, 'C3:F9 =f' means f is C3's formula, filled over the range."
-MARKS = (" (hidden)", " (empty)", " (chartsheet)", " (dialogsheet)", " (macrosheet)", " (worksheet)")
+MARKS = tuple(f" ({word})" for word in ("hidden", "empty", *get_args(SheetKind)))
 
 TEXT_LINE_FROM = 4
 """So many apostrophes in a column or row cost more than naming it once."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import cast, get_args
 
 from pytest_cellprose.encodings.gfm import split_cells
 from pytest_cellprose.encodings.names import read_name
 from pytest_cellprose.encodings.tables import read_table
 from pytest_cellprose.encodings.values import read_value
 from pytest_cellprose.workbook.formulas import tokens, translate
-from pytest_cellprose.workbook.model import Cell, Comment, DefinedName, Formula, Workbook, Worksheet
+from pytest_cellprose.workbook.model import Cell, Comment, DefinedName, Formula, SheetKind, Workbook, Worksheet
 from pytest_cellprose.workbook.refs import Range, column_number
 
 _ROW = re.compile(r"([0-9]+)\|")
@@ -22,7 +23,7 @@ _FORMULA = re.compile(
 _TRAILER = re.compile(r"(text|tables|hidden|merged|notes): (.*)")
 _NOTE = re.compile(r'([A-Z]+[0-9]+) "((?:[^"]|"")*)"')
 _LINK = re.compile(r"(?:^|; )\[[0-9]+\]=")
-_MARK = re.compile(r" \((hidden|empty|worksheet|chartsheet|dialogsheet|macrosheet)\)\Z")
+_MARK = re.compile(rf" \((hidden|empty|{'|'.join(get_args(SheetKind))})\)\Z")
 
 
 def decode(text: str) -> Workbook:
@@ -74,8 +75,10 @@ def _heading(name: str) -> Worksheet:
         match match[1]:
             case "hidden":
                 sheet.state = "hidden"
-            case "worksheet" | "chartsheet" | "dialogsheet" | "macrosheet" as kind:
-                sheet.kind = kind
+            case "empty":
+                continue
+            case kind:
+                sheet.kind = cast(SheetKind, kind)
                 break  # what stands before it is the name
     return sheet
 

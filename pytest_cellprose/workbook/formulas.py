@@ -7,7 +7,7 @@ The lexical rules are those of ECMA-376 part 1, §18.17.2, and for what came lat
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -143,6 +143,33 @@ def _moved(corners: tuple[_Corner, ...], rows: int, columns: int, wrap: bool) ->
     return ":".join(texts)
 
 
+class Room(NamedTuple):
+    """How far a formula can be filled before one of its references leaves the worksheet; both ends included."""
+
+    up: int = 1 - MAX_ROW
+    """Zero or negative."""
+    down: int = MAX_ROW - 1
+    left: int = 1 - MAX_COLUMN
+    right: int = MAX_COLUMN - 1
+
+    def holds(self, rows: int, columns: int) -> bool:
+        return self.up <= rows <= self.down and self.left <= columns <= self.right
+
+
+def room(text: str) -> Room:
+    """How far `translate` moves the formula without a ``#REF!``."""
+    corners = [corner for piece in _pieces(text) if not isinstance(piece, str) for corner in piece]
+    rows = [corner.row for corner in corners if corner.row is not None and not corner.row_fixed]
+    columns = [corner.column for corner in corners if corner.column is not None and not corner.column_fixed]
+    whole = Room()
+    return Room(
+        1 - min(rows) if rows else whole.up,
+        MAX_ROW - max(rows) if rows else whole.down,
+        1 - min(columns) if columns else whole.left,
+        MAX_COLUMN - max(columns) if columns else whole.right,
+    )
+
+
 def pattern(text: str, row: int, column: int) -> str:
     """A key that two formulas share iff filling the one to the other's cell gives the other.
 
@@ -174,39 +201,65 @@ def display(text: str, own_table: str | None = None) -> str:
     """The formula as Excel shows it rather than as the file stores it, on one line.
 
     The marks of later functions and of LET and LAMBDA parameters go (``_xlfn.``, ``_xlws.``, ``_xlpm.``,
-    ``_xleta.``), ``_xlfn.ANCHORARRAY(A1)`` becomes ``A1#``, ``T[[#This Row],[x]]`` becomes ``[@x]``.
-    `own_table` is the table in which the formula stands: another table's name stays (``T[@x]``); None drops
-    every name.
+    ``_xleta.``), ``_xlfn.ANCHORARRAY(A1)`` becomes ``A1#``, ``_xlfn.SINGLE(A1:A3)`` becomes ``@A1:A3``,
+    ``T[[#This Row],[x]]`` becomes ``[@x]``. `own_table` is the table in which the formula stands: another table's
+    name stays (``T[@x]``); None drops every name.
     """
     if "_xl" not in text and "[" not in text:
         return _LINE_BREAKS.sub(" ", text)
     found = list(tokens(text))
-    shown: list[str] = []
-    position = 0
-    while position < len(found):
-        token = found[position]
-        position += 1
-        if token.kind in ("function", "name"):
-            plain = _FUTURE_PREFIX.sub("", token.text)
-            argument = _only_argument(found, position) if plain == "ANCHORARRAY" != token.text else None
-            if argument is not None:
-                shown.append(f"{argument.sheet}{argument.text}#")
-                position += 3
-                continue
-            shown.append(token.sheet + plain)
-        elif token.kind == "structured":
-            shown.append(token.sheet + _this_row_short(token.text, own_table))
+    shown = [_shown(token, own_table) for token in found]
+    for position, token in enumerate(found):
+        if token.kind != "function" or shown[position] not in _OPERATORS or shown[position] == token.text:
+            continue
+        end = _closing(found, position + 1)
+        if end is None:
+            continue
+        bare = _is_bare(found, position + 2, end)
+        if shown[position] == "SINGLE":
+            shown[position] = "@"
+        elif bare:
+            shown[position] = ""
+            shown[end] = "#"
         else:
-            shown.append(token.sheet + token.text)
+            continue
+        if bare:
+            shown[position + 1] = ""
+            shown[end] = shown[end].removesuffix(")")
     return _LINE_BREAKS.sub(" ", "".join(shown))
 
 
-def _only_argument(found: list[Token], position: int) -> Token | None:
-    """The reference of ``(A1)`` that begins at `position`."""
-    if len(found) < position + 3 or found[position].text != "(" or found[position + 2].text != ")":
-        return None
-    argument = found[position + 1]
-    return argument if argument.kind in ("reference", "name") else None
+_OPERATORS = ("ANCHORARRAY", "SINGLE")
+"""Functions in files that are the operators ``#`` and ``@`` to the user ([MS-XLSX] §2.2.2)."""
+
+
+def _shown(token: Token, own_table: str | None) -> str:
+    if token.kind in ("function", "name"):
+        return token.sheet + _FUTURE_PREFIX.sub("", token.text)
+    if token.kind == "structured":
+        return token.sheet + _this_row_short(token.text, own_table)
+    return token.sheet + token.text
+
+
+def _closing(found: Sequence[Token], opening: int) -> int | None:
+    """The parenthesis that closes the one at `opening`."""
+    depth = 0
+    for position in range(opening, len(found)):
+        if found[position].text == "(":
+            depth += 1
+        elif found[position].text == ")":
+            depth -= 1
+            if not depth:
+                return position
+    return None
+
+
+def _is_bare(found: Sequence[Token], first: int, end: int) -> bool:
+    """Whether what stands before `end` is one reference, name or call, which needs no parentheses of its own."""
+    token = found[first]
+    if token.kind == "function":
+        return _closing(found, first + 1) == end - 1
+    return first + 1 == end and token.kind in ("reference", "name", "structured")
 
 
 def _this_row_short(text: str, own_table: str | None) -> str:

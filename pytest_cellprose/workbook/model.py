@@ -12,8 +12,13 @@ from os import PathLike
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, TypeAlias
 
-from pytest_cellprose.workbook.formulas import pattern, translate
+from pytest_cellprose.workbook.formulas import Room, pattern, room, translate
 from pytest_cellprose.workbook.refs import CellAddress, Range
+
+
+SheetKind: TypeAlias = Literal["worksheet", "chartsheet", "dialogsheet", "macrosheet", "module", "missing"]
+"""The last two have no part in the file: an entry that names none, which is how Excel writes the macro modules of
+Excel 5, and one whose part is not there."""
 
 
 class ErrorValue(str):
@@ -67,20 +72,27 @@ class Formula:
 class SharedGroup:
     """A shared formula: the text, and the cell that carries it in the file (ECMA-376 part 1, §18.3.1.40)."""
 
-    __slots__ = ("_pattern", "column", "row", "text")
+    __slots__ = ("_pattern", "_room", "column", "row", "text")
 
     def __init__(self, text: str, row: int, column: int) -> None:
         self.text = text
         self.row = row
         self.column = column
         self._pattern: str | None = None
+        self._room: Room | None = None
 
     @property
     def pattern(self) -> str:
-        """The pattern of every cell of the group: it is scanned once, not once a cell."""
+        """The pattern of every cell that the formula can be filled to: it is scanned once, not once a cell."""
         if self._pattern is None:
             self._pattern = pattern(self.text, self.row, self.column)
         return self._pattern
+
+    def reaches(self, row: int, column: int) -> bool:
+        """Whether every reference is still on the worksheet when the formula is filled to this cell."""
+        if self._room is None:
+            self._room = room(self.text)
+        return self._room.holds(row - self.row, column - self.column)
 
 
 class SharedFormula(Formula):
@@ -100,7 +112,9 @@ class SharedFormula(Formula):
         return translate(self.group.text, self.row - self.group.row, self.column - self.group.column)
 
     def pattern(self, row: int, column: int) -> str:
-        return self.group.pattern if (row, column) == (self.row, self.column) else super().pattern(row, column)
+        if (row, column) == (self.row, self.column) and self.group.reaches(row, column):
+            return self.group.pattern
+        return super().pattern(row, column)
 
 
 class Cell(NamedTuple):
@@ -144,7 +158,7 @@ class Worksheet:
 
     name: str
     state: Literal["visible", "hidden", "veryHidden"] = "visible"
-    kind: Literal["worksheet", "chartsheet", "dialogsheet", "macrosheet"] = "worksheet"
+    kind: SheetKind = "worksheet"
     rows: dict[int, dict[int, Cell]] = field(default_factory=dict)
     """row -> column -> cell, both ascending; rows without cells are absent."""
     merged: tuple[Range, ...] = ()
@@ -154,6 +168,8 @@ class Worksheet:
     tables: tuple[Table, ...] = ()
     comments: tuple[Comment, ...] = ()
     data_validations: tuple[Range, ...] = ()
+    pictures: tuple[tuple[int, int], ...] = ()
+    """``(row, column)`` of cells that show a picture, or something else without a text, as their value."""
 
     def cell(self, row: int, column: int) -> Cell | None:
         found = self.rows.get(row)

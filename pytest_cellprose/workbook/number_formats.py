@@ -19,9 +19,13 @@ TIME_FORMAT = "hh:mm:ss"
 ELAPSED_FORMAT = "[h]:mm:ss"
 
 _LITERAL = re.compile(r'"[^"]*"?|\\.|_.|\*.')
+_GENERAL = re.compile(r"general|standard", re.IGNORECASE)
 _ELAPSED = re.compile(r"\[(h+|m+|s+)\]", re.IGNORECASE)
 _BRACKETS = re.compile(r"\[[^\]]*\]")
 _AM_PM = re.compile(r"am/pm|a/p", re.IGNORECASE)
+_ERA = re.compile(r"(?=.*(?:[egb]|aaa))[^0#?a-z]*(?:[aegbymdhs][^0#?a-z]*)+", re.DOTALL)
+"""``e`` is the year (of an era where ``g`` names it), ``b`` the Buddhist year, ``aaa`` the weekday. Beside a digit's
+placeholder an ``e`` is an exponent's, and among other letters all of them are a word that somebody did not quote."""
 
 _DAY_SECONDS = 86_400
 _LAST_SERIAL = {False: 2_958_466, True: 2_957_004}
@@ -43,15 +47,13 @@ def date_kind(number_format: str) -> DateKind | None:
     """
     if number_format == "General":
         return None
-    code = _LITERAL.sub("", number_format).split(";", 1)[0]
-    if code.strip().casefold() in ("general", "standard"):
-        return None
+    code = _GENERAL.sub("", _LITERAL.sub("", number_format).split(";", 1)[0])
     if _ELAPSED.search(code):
         return "elapsed"
     code = _AM_PM.sub("h", _BRACKETS.sub("", code)).casefold()
     clock = "h" in code or "s" in code
     # An "m" beside hours or seconds is minutes, but three or more are a month's name wherever they stand.
-    calendar = "y" in code or "d" in code or "mmm" in code or ("m" in code and not clock)
+    calendar = "y" in code or "d" in code or "mmm" in code or ("m" in code and not clock) or bool(_ERA.fullmatch(code))
     if calendar:
         return "datetime" if clock else "date"
     return "time" if clock else None
@@ -139,15 +141,26 @@ def serial_from_text(text: str) -> tuple[float, str] | None:
     return days + seconds / _DAY_SECONDS, DATETIME_FORMAT
 
 
+def day_serial(day: date, date1904: bool = False) -> int | None:
+    """The serial of a day; None in the 1900 system for a day before its first.
+
+    Serial 0 of that system is no day: files write 1899-12-31 for it, which is one day before serial 1, or
+    1899-12-30, from which the days of other programs count.
+    """
+    days = (day - _DAY_ZERO[date1904]).days
+    if date1904:
+        return days
+    if days < 2:
+        return 0 if days >= 0 else None
+    return days - 1 if days <= 60 else days
+
+
 def _serial_of_day(text: str) -> int | None:
     if text == "1900-01-00":
         return 0
     if text == "1900-02-29":
         return 60
     try:
-        days = (date.fromisoformat(text) - _DAY_ZERO[False]).days
+        return day_serial(date.fromisoformat(text)) or None  # before serial 1 the text is another
     except ValueError:
         return None
-    if days < 2:
-        return None  # before serial 1, 1 January 1900
-    return days - 1 if days <= 60 else days

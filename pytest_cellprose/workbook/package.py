@@ -23,6 +23,9 @@ MAX_RATIO = 250
 SMALL_PART = 8 * 2**20
 """Up to here no ratio is looked at: an empty worksheet compresses beyond any bound, and harms nobody."""
 _CHUNK = 2**16
+_LOCAL_HEADER = 30
+"""Bytes before the name in an entry's own header (APPNOTE 4.3.7)."""
+_UTF8_NAME = 0x800
 
 _UNREADABLE = (
     zipfile.BadZipFile,
@@ -109,6 +112,7 @@ class Package:
             raise PackageError(
                 f"not a workbook: {_lower_first(problem)}", "check that the file is a complete .xlsx"
             ) from None
+        self._data = data
         self._parts = {_normal(info.filename): info for info in self._zip.infolist()}
         self._inflated = 0
 
@@ -182,7 +186,22 @@ class Package:
                 " as a zip bomb does",
                 "save it again with a spreadsheet program if you trust it",
             )
+        self._forgive_spelling(info)
         return info
+
+    def _forgive_spelling(self, info: zipfile.ZipInfo) -> None:
+        """Where the name before the data is the directory's in other letters, let `zipfile` expect that one.
+
+        It refuses such entries; programs that only ask the directory, as Excel does, read them.
+        """
+        header = self._data[info.header_offset : info.header_offset + _LOCAL_HEADER]
+        if len(header) < _LOCAL_HEADER:
+            return
+        flags, length = struct.unpack_from("<H", header, 6)[0], struct.unpack_from("<H", header, 26)[0]
+        start = info.header_offset + _LOCAL_HEADER
+        name = self._data[start : start + length].decode("utf-8" if flags & _UTF8_NAME else "cp437", "replace")
+        if name != info.orig_filename and _normal(name) == _normal(info.orig_filename):
+            info.orig_filename = name
 
 
 def _normal(name: str) -> str:

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from xml.parsers import expat
 
 from pytest_cellprose.workbook.annotations import read_comments, read_table
-from pytest_cellprose.workbook.model import DefinedName, Workbook, WorkbookError, Worksheet
+from pytest_cellprose.workbook.model import DefinedName, SheetKind, Workbook, WorkbookError, Worksheet
 from pytest_cellprose.workbook.package import (
     MAX_INFLATED,
     Attributes,
@@ -30,12 +30,12 @@ from pytest_cellprose.workbook.package import (
     main_names,
     relationship_id,
 )
+from pytest_cellprose.workbook.rich_values import RichValues
 from pytest_cellprose.workbook.sheet_xml import CellTypes, read_sheet, unescape
 from pytest_cellprose.workbook.styles import read_number_formats
 
 _OLE2 = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_SheetKind = Literal["worksheet", "chartsheet", "dialogsheet", "macrosheet"]
-_SHEET_KINDS: Mapping[str, _SheetKind] = {
+_SHEET_KINDS: Mapping[str, SheetKind] = {
     "worksheet": "worksheet",
     "chartsheet": "chartsheet",
     "dialogsheet": "dialogsheet",
@@ -126,11 +126,15 @@ def _read(package: Package) -> Workbook:
     outline = _read_outline(package, part)
     if not outline.sheets:
         raise PackageError("its workbook part lists no worksheets")
+    if not any(_has_part(package, related.get(sheet.relationship)) for sheet in outline.sheets):
+        names = ", ".join(repr(sheet.name) for sheet in outline.sheets)
+        raise PackageError(f"none of its worksheets has a part in the file: {names}")
     strings, styles = by_kind.get("sharedStrings", ""), by_kind.get("styles", "")
     types = CellTypes(
         _read_shared_strings(package, strings) if strings in package else [],
         read_number_formats(package, styles) if styles in package else [],
         outline.date1904,
+        RichValues(package, by_kind).value,
     )
     sheet_names = [sheet.name for sheet in outline.sheets]
     return Workbook(
@@ -141,6 +145,10 @@ def _read(package: Package) -> Workbook:
         external_links=tuple(_external_book(package, related.get(key)) for key in outline.external),
         date1904=outline.date1904,
     )
+
+
+def _has_part(package: Package, relationship: Relationship | None) -> bool:
+    return relationship is not None and not relationship.external and relationship.target in package
 
 
 def _workbook_part(package: Package) -> str:
@@ -265,8 +273,9 @@ def _read_shared_strings(package: Package, part: str) -> list[str]:
 
 def _read_worksheet(package: Package, sheet: _Sheet, relationship: Relationship | None, types: CellTypes) -> Worksheet:
     worksheet = Worksheet(sheet.name, sheet.state)
-    if relationship is None:
-        raise PackageError(f"worksheet {sheet.name!r} has no part in the file")
+    if relationship is None or not _has_part(package, relationship):
+        worksheet.kind = "missing" if sheet.relationship else "module"
+        return worksheet
     worksheet.kind = _SHEET_KINDS.get(relationship.kind, "worksheet")
     if worksheet.kind in ("chartsheet", "dialogsheet"):
         return worksheet
@@ -277,6 +286,7 @@ def _read_worksheet(package: Package, sheet: _Sheet, relationship: Relationship 
     worksheet.hidden_rows = tuple(content.hidden_rows)
     worksheet.hidden_columns = tuple(content.hidden_columns)
     worksheet.data_validations = tuple(content.data_validations)
+    worksheet.pictures = tuple(content.pictures)
 
     def targets(kind: str) -> list[str]:
         return [each.target for each in related if each.kind == kind and each.target in package]

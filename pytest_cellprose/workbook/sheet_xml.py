@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from xml.parsers import expat
 
+from pytest_cellprose.workbook.iso_dates import iso_serial
 from pytest_cellprose.workbook.model import Cell, ErrorValue, Formula, SharedFormula, SharedGroup, Value
-from pytest_cellprose.workbook.number_formats import DATE_FORMAT, DATETIME_FORMAT, date_kind
+from pytest_cellprose.workbook.number_formats import date_kind
 from pytest_cellprose.workbook.package import Attributes, Package, PackageError, boolean, integer, main_names
-from pytest_cellprose.workbook.refs import MAX_COLUMN, MAX_ROW, AddressError, Range, column_number
+from pytest_cellprose.workbook.refs import MAX_COLUMN, MAX_ROW, AddressError, Range, cell_name, column_number
+from pytest_cellprose.workbook.rich_values import FALLBACK
 
 Spans = list[tuple[int, int]]
 
@@ -25,6 +27,7 @@ class SheetContent:
     hidden_rows: Spans = field(default_factory=list)
     hidden_columns: Spans = field(default_factory=list)
     data_validations: list[Range] = field(default_factory=list)
+    pictures: list[tuple[int, int]] = field(default_factory=list)
 
 
 class CellTypes(NamedTuple):
@@ -35,6 +38,8 @@ class CellTypes(NamedTuple):
     formats: Sequence[str]
     """Number format codes by cell style."""
     date1904: bool
+    rich_value: Callable[[str], Value]
+    """What stands behind a ``#VALUE!`` with this ``vm``."""
 
 
 _NAMES = main_names(
@@ -70,9 +75,11 @@ def read_sheet(package: Package, part: str, types: CellTypes) -> SheetContent:
     is_open = False
     cell_type: str | None = None
     style: str | None = None
+    value_metadata: str | None = None
     has_value = False
     formula_attributes: Attributes | None = None
     formula_text = ""
+    formula_is_last = False
     string = ""
     in_inline = in_phonetic = False
     pieces: list[str] = []
@@ -82,7 +89,8 @@ def read_sheet(package: Package, part: str, types: CellTypes) -> SheetContent:
 
     def start(name: str, attributes: Attributes) -> None:
         nonlocal row, column, row_text, cells, is_open, cell_type, style, has_value, ordered, string
-        nonlocal formula_attributes, formula_text, in_inline, in_phonetic, rows_hidden_by_default
+        nonlocal formula_attributes, formula_text, in_inline, in_phonetic, rows_hidden_by_default, value_metadata
+        nonlocal formula_is_last
         kind = local_name(name)
         if kind == "c":
             if is_open:
@@ -98,6 +106,8 @@ def read_sheet(package: Package, part: str, types: CellTypes) -> SheetContent:
                     ordered = False
             cell_type = attributes.get("t")
             style = attributes.get("s")
+            if cell_type == "e":
+                value_metadata = attributes.get("vm")
             is_open = True
             has_value = False
             clear()
@@ -112,6 +122,7 @@ def read_sheet(package: Package, part: str, types: CellTypes) -> SheetContent:
         elif kind == "f":
             if has_value:  # the wrong way round, but readable
                 string = string or "".join(pieces)
+                formula_is_last = True
             formula_attributes = attributes
             clear()
         elif kind == "row":
@@ -133,6 +144,8 @@ def read_sheet(package: Package, part: str, types: CellTypes) -> SheetContent:
             elif rows_hidden_by_default:
                 add_span(shown_rows, row, row)
         elif kind == "is":
+            if formula_attributes is not None and not has_value:
+                formula_text = "".join(pieces)
             clear()
             string = ""
             parser.EndElementHandler = end
@@ -194,7 +207,7 @@ def read_sheet(package: Package, part: str, types: CellTypes) -> SheetContent:
         return found
 
     def finish() -> None:
-        nonlocal is_open, formula_attributes, formula_text, string
+        nonlocal is_open, formula_attributes, formula_text, formula_is_last, string
         is_open = False
         if formula_attributes is None and not has_value:  # a style only
             return
@@ -207,8 +220,10 @@ def read_sheet(package: Package, part: str, types: CellTypes) -> SheetContent:
             return
         formula: Formula | None = None
         if formula_attributes is not None:
-            if not has_value:
+            if formula_is_last or not has_value:
                 formula_text = "".join(pieces)
+                clear()
+                formula_is_last = False
             formula = make_formula(formula_attributes, formula_text.rstrip().removeprefix("="))
             formula_attributes = None
             formula_text = ""
@@ -229,12 +244,17 @@ def read_sheet(package: Package, part: str, types: CellTypes) -> SheetContent:
             cells[column] = new_cell(Cell, (value, formula, code))
 
     def shared_string(index: str) -> str | None:
-        try:
-            return strings[int(index)] if index else None
-        except (ValueError, IndexError):
-            raise PackageError(
-                f"a cell in row {row} refers to shared string {index[:20]!r}, and there are {len(strings)}"
-            ) from None
+        if index.isdecimal():
+            try:
+                return strings[int(index)]
+            except (ValueError, IndexError):  # more digits than Python reads, or than there are strings
+                pass
+        elif not index:
+            return None
+        raise PackageError(
+            f"cell {cell_name(row, column)} of {part} refers to shared string {index[:20]!r},"
+            f" and there are {len(strings)}"
+        )
 
     def special(kind: str, text: str, code: str) -> tuple[Value, str]:
         """Booleans, errors and ISO dates; of no known type: the text."""
@@ -243,12 +263,18 @@ def read_sheet(package: Package, part: str, types: CellTypes) -> SheetContent:
         if kind == "b":
             return text.lower() in ("1", "true"), code
         if kind == "e":
-            return ErrorValue(text), code
+            if value_metadata is None or text != FALLBACK:
+                return ErrorValue(text), code
+            value = types.rich_value(value_metadata)
+            if value is None:
+                content.pictures.append((row, column))
+            return value, code
         if kind == "d":
-            serial = iso_serial(text, types.date1904)
-            if serial is not None:
-                default = DATE_FORMAT if serial == int(serial) else DATETIME_FORMAT
-                return serial, code if date_kind(code) else default
+            found = iso_serial(text, types.date1904)
+            if found is None:
+                return number(text), code
+            serial, default = found
+            return serial, code if date_kind(code) else default
         return text, code
 
     def make_formula(attributes: Attributes, text: str) -> Formula | None:
@@ -316,29 +342,6 @@ def number(text: str) -> Value:
     if "." in text or "e" in text or "E" in text:
         return value
     return int(text)
-
-
-_ISO = re.compile(r"(?:(\d{4})-(\d\d)-(\d\d))?T?(?:(\d\d):(\d\d)(?::(\d\d(?:\.\d+)?))?)?(?:Z|[+-]\d\d:?\d\d)?")
-
-
-def iso_serial(text: str, date1904: bool) -> float | int | None:
-    """The serial number of an ISO 8601 date, time or both (``t="d"`` cells); None for other text."""
-    from datetime import date
-
-    match = _ISO.fullmatch(text)
-    if match is None or match[1] is match[4] is None:
-        return None
-    days = 0
-    if match[1] is not None:
-        try:
-            day = date(int(match[1]), int(match[2]), int(match[3]))
-        except ValueError:
-            return None
-        days = (day - (date(1904, 1, 1) if date1904 else date(1899, 12, 30))).days
-        if not date1904 and days <= 60:
-            days -= 1  # the 1900 system counts a 29 February that never was
-    seconds = int(match[4] or 0) * 3600 + int(match[5] or 0) * 60 + float(match[6] or 0)
-    return days + seconds / 86_400 if seconds else days
 
 
 def data_table_text(attributes: Attributes) -> str:
