@@ -230,3 +230,8 @@ class Workbook:
 
 class WorkbookError(ValueError):
     """A file that cannot be read as a workbook. The message is one line: the file's name and the reason."""
+
+    def __init__(self, reason: str, name: str = "") -> None:
+        super().__init__(f"{name}: {reason}" if name else reason)
+        self.reason = reason
+        """The message without the name, with what to do about it."""

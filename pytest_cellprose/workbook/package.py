@@ -6,6 +6,7 @@ package may inflate to is bounded, and document type declarations, and with them
 
 from __future__ import annotations
 
+import contextlib
 import io
 import posixpath
 import struct
@@ -15,6 +16,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from urllib.parse import unquote
 from xml.parsers import expat
+
+from pytest_cellprose.workbook import foreign
 
 MAX_INFLATED = 512 * 2**20
 """Bytes of XML that one workbook may inflate to. A million cells take about 50 MB."""
@@ -106,11 +109,16 @@ class Package:
     """An opened package. Part names are absolute without the first slash, ``xl/workbook.xml``."""
 
     def __init__(self, data: bytes) -> None:
+        if data.startswith(foreign.OLE2):  # before the zip: it may embed one
+            raise PackageError(*(foreign.unzipped(data) or foreign.OTHER_ZIP))
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
         except _UNREADABLE as problem:
             raise PackageError(
-                f"not a workbook: {_lower_first(problem)}", "check that the file is a complete .xlsx"
+                *(
+                    foreign.unzipped(data)
+                    or (f"not a workbook: {_lower_first(problem)}", "check that the file is a complete .xlsx")
+                )
             ) from None
         self._data = data
         self._parts = {_normal(info.filename): info for info in self._zip.infolist()}
@@ -118,6 +126,14 @@ class Package:
 
     def __contains__(self, part: str) -> bool:
         return part.lower() in self._parts
+
+    def no_workbook(self) -> PackageError:
+        """Why a package without a workbook part is refused: what it is instead."""
+        mimetype = ""
+        if "mimetype" in self:
+            with contextlib.suppress(*_UNREADABLE), self._zip.open(self._admitted("mimetype")) as stream:
+                mimetype = stream.read(_CHUNK).decode("ascii", "replace").strip()
+        return PackageError(*foreign.zipped(frozenset(self._parts), mimetype))
 
     def relationships(self, part: str) -> Mapping[str, Relationship]:
         """The part's relationships by id; ``""`` is the package itself. None are recorded: empty."""

@@ -34,7 +34,6 @@ from pytest_cellprose.workbook.rich_values import RichValues
 from pytest_cellprose.workbook.sheet_xml import CellTypes, read_sheet, unescape
 from pytest_cellprose.workbook.styles import read_number_formats
 
-_OLE2 = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _SHEET_KINDS: Mapping[str, SheetKind] = {
     "worksheet": "worksheet",
     "chartsheet": "chartsheet",
@@ -57,7 +56,7 @@ def read_workbook(source: str | PathLike[str] | bytes | BinaryIO) -> Workbook:
         try:
             workbook = _read(Package(data))
         except PackageError as problem:
-            raise WorkbookError(f"{name}: {problem}") from None
+            raise WorkbookError(str(problem), name) from None
     workbook.source = kept
     workbook.sha256 = hashlib.sha256(data).hexdigest()
     return workbook
@@ -70,25 +69,21 @@ def _load(source: str | PathLike[str] | bytes | BinaryIO) -> tuple[str, bytes]:
         name = path.name or str(path)
         try:
             if path.stat().st_size > MAX_INFLATED:
-                raise WorkbookError(f"{name}: larger than {MAX_INFLATED // 2**20} MiB; split it")
+                raise WorkbookError(f"larger than {MAX_INFLATED // 2**20} MiB; split it", name)
             data = path.read_bytes()
         except FileNotFoundError:
-            raise WorkbookError(f"{name}: no such file; check the path {path}") from None
+            raise WorkbookError(f"no such file; check the path {path}", name) from None
         except IsADirectoryError:
-            raise WorkbookError(f"{name}: a folder; name the workbooks in it") from None
+            raise WorkbookError("a folder; name the workbooks in it", name) from None
         except (OSError, ValueError) as problem:
             reason = getattr(problem, "strerror", None) or problem
-            raise WorkbookError(f"{name}: cannot be read ({reason}); check its permissions") from None
+            raise WorkbookError(f"cannot be read ({reason}); check its permissions", name) from None
     elif isinstance(source, bytes):
         name, data = "workbook", source
     else:
         name, data = posixpath.basename(str(getattr(source, "name", "workbook"))), source.read()
     if not data:
-        raise WorkbookError(f"{name}: empty, 0 bytes; get the file again")
-    if data.startswith(_OLE2):
-        raise WorkbookError(
-            f"{name}: encrypted or legacy .xls; save it without a password as .xlsx in a spreadsheet program"
-        )
+        raise WorkbookError("empty, 0 bytes; get the file again", name)
     return name, data
 
 
@@ -158,10 +153,8 @@ def _workbook_part(package: Package) -> str:
         if relationship.kind == "officeDocument" and not relationship.external:
             part = relationship.target
             break
-    if part.endswith(".bin"):
-        raise PackageError("a binary workbook (.xlsb)", "save it as .xlsx in a spreadsheet program")
     if part not in package or not part.endswith(".xml") or part in ("word/document.xml", "ppt/presentation.xml"):
-        raise PackageError("a zip file without a workbook in it", "check that it is an .xlsx")
+        raise package.no_workbook()
     return part
 
 
