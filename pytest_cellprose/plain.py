@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
+from unicodedata import category
 
 from pydantic import BaseModel
 
@@ -29,6 +30,26 @@ def plain_text(value: object) -> str:
         return text.encode("utf-8", "backslashreplace").decode("utf-8")
     except Exception:  # a stranger's __str__
         return f"<{type(value).__name__}>"
+
+
+def visible(text: str) -> str:
+    r"""Text from outside as a terminal or a page may show it: what would not be seen, but acts, as backslash escapes.
+
+    That is every control character, line ends among them, and every format character, such as those that turn the
+    direction of a line, but for the two joiners that scripts need within words.
+
+    >>> visible("a\x1b[2J\n")
+    'a\\x1b[2J\\n'
+    """
+    return "".join(_escaped(character) if _acts(character) else character for character in plain_text(text))
+
+
+def _acts(character: str) -> bool:
+    return category(character) in ("Cc", "Cf", "Zl", "Zp") and character not in "\u200c\u200d"
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
 
 
 def sendable_integer(number: int) -> int | str:

@@ -9,9 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from pytest_cellprose.draft import counted, some
 from pytest_cellprose.encodings import BUILTIN, find_encoding
+from pytest_cellprose.encodings.left_out import LeftOut, left_out
+from pytest_cellprose.plain import visible
 from pytest_cellprose.run.encode import LIMIT_SECONDS, EncodingFault, encode_text
 from pytest_cellprose.workbook.model import Workbook, WorkbookError
+from pytest_cellprose.workbook.package import PackageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
 DEFAULT = "cellprose_lean_gfm"
 BASELINE = "markitdown"
 STATS = tuple(encoding for encoding in BUILTIN if encoding.name != "none")
+MOST_PLACES = 8
 PLANNED = tuple(encoding for encoding in STATS if encoding.name not in ("cellprose_values", "address_list"))
 """What a run compares: as many columns as a terminal has room for."""
 
@@ -33,10 +38,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="print a workbook as text",
         description="Print each workbook as the text that a model would be sent. With several files, each text is "
         "headed by a line with the file's name. A file that cannot be read is reported on stderr and the others go on "
-        "(exit code 1).",
+        "(exit code 1). A line on stderr says what a workbook has that its text does not hold; fonts, colours, widths "
+        "and the like are never in it (docs/FORMAT.md, section 8).",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="an .xlsx or .xlsm file; - for standard input")
     parser.add_argument("--encoding", default=DEFAULT, metavar="NAME", help=f"one of {names} (default: %(default)s)")
+    parser.add_argument("--quiet", action="store_true", help="do not say on stderr what a text leaves out")
     parser.add_argument(
         "--stats",
         action="store_true",
@@ -52,29 +59,63 @@ def run(options: argparse.Namespace) -> int:
     try:
         chosen = find_encoding(options.encoding, STATS)
     except LookupError as error:
-        errors.print(str(error), markup=False)
+        errors.print(visible(str(error)), markup=False)
         return 2
     if options.stats:
         compared = STATS if len(options.files) == 1 else PLANNED
         encodings = compared if options.encoding == DEFAULT else (chosen,)
         return _print_stats(options.files, encodings, errors)
-    return _print_texts(options.files, chosen, errors)
+    return _print_texts(options.files, chosen, errors, quiet=options.quiet)
 
 
-def _print_texts(files: Sequence[str], encoding: Encoding, errors: Console) -> int:
+def _print_texts(files: Sequence[str], encoding: Encoding, errors: Console, *, quiet: bool) -> int:
     failed = 0
     sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
+    shown = _visible_lines if sys.stdout.isatty() else str
     for file in files:
         try:
-            text = encode_text(encoding, _read(file), limit=None)
+            workbook = _read(file)
+            text = encode_text(encoding, workbook, limit=None)
         except (WorkbookError, EncodingFault) as error:
-            errors.print(_named(file, error), markup=False)
+            _complain(errors, file, error)
             failed += 1
             continue
         if len(files) > 1:
-            print(f"==> {file} <==")
-        sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+            print(shown(f"==> {file} <=="))
+        sys.stdout.write(shown(text if text.endswith("\n") else f"{text}\n"))
+        if not quiet:
+            _say_left_out(errors, file, workbook, encoding)
     return 1 if failed else 0
+
+
+def _visible_lines(text: str) -> str:
+    return "\n".join(map(visible, text.split("\n")))
+
+
+def _say_left_out(errors: Console, file: str, workbook: Workbook, encoding: Encoding) -> None:
+    """One line, if there is anything to say. What cannot be counted is said too, and the text is whole all the same."""
+    try:
+        said = _left_out_text(left_out(workbook, encoding))
+    except (PackageError, OSError) as error:
+        said = f"what else is in the file could not be counted: {error}"
+    if said:
+        errors.print(visible(f"{file}: {said}"), markup=False)
+
+
+def _left_out_text(missing: LeftOut) -> str:
+    """``not in the text: 2 comments (B3, D2), 1 link, that 1 row is hidden; 3 numbers rounded``."""
+    things = [
+        counted(each.number, each.noun) + (f" ({some(each.places, MOST_PLACES)})" if each.places else "")
+        for each in missing.omissions
+    ]
+    if missing.hidden:
+        *others, last = [counted(each.number, each.noun) for each in missing.hidden]
+        verb = "is" if sum(each.number for each in missing.hidden) == 1 else "are"
+        things.append(f"that {', '.join(others)}{' and ' if others else ''}{last} {verb} hidden")
+    parts = [f"not in the text: {', '.join(things)}"] if things else []
+    if missing.rounded:
+        parts.append(f"{counted(missing.rounded, 'number')} rounded")
+    return "; ".join(parts)
 
 
 def _print_stats(files: Sequence[str], encodings: Sequence[Encoding], errors: Console) -> int:
@@ -88,14 +129,14 @@ def _print_stats(files: Sequence[str], encodings: Sequence[Encoding], errors: Co
         try:
             workbook = _read(file)
         except WorkbookError as error:
-            errors.print(_named(file, error), markup=False)
+            _complain(errors, file, error)
             failed += 1
             continue
         tokens: dict[str, int | None] = {}
         for encoding in encodings:
             tokens[encoding.name], problem = _tokens(workbook, encoding)
             if problem is not None:
-                errors.print(f"{file}: {problem}", markup=False)
+                errors.print(visible(f"{file}: {problem}"), markup=False)
                 failed += 1
         cells = sum(len(row) for sheet in workbook.worksheets for row in sheet.rows.values())
         counted.append(_Counted(file, cells, tokens))
@@ -175,6 +216,7 @@ def _read(file: str) -> Workbook:
     return Workbook.read(Path(file))
 
 
-def _named(file: str, error: Exception) -> str:
-    """A reader's error begins with the file's name; here it gets the path that was typed."""
-    return f"{file}: {str(error).removeprefix(f'{Path(file).name}: ')}"
+def _complain(errors: Console, file: str, error: Exception) -> None:
+    """One line: the path as it was typed, and the reason."""
+    reason = error.reason if isinstance(error, WorkbookError) else str(error)
+    errors.print(visible(f"{file}: {reason}"), markup=False)

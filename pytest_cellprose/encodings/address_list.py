@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from pytest_cellprose.encodings.base import Encoding
+from pytest_cellprose.encodings.base import Encoding, Told
 from pytest_cellprose.encodings.gfm import escape_cell, one_line, split_cells
 from pytest_cellprose.encodings.names import name_text, names_in_use, read_name
 from pytest_cellprose.encodings.tables import read_table, table_text
@@ -89,11 +89,17 @@ def _cell(text: str, area: Range) -> Cell:
     return cell._replace(formula=formula)
 
 
+def told(workbook: Workbook) -> Told:
+    """Tables are named, comments are not, and every number is exact."""
+    return Told(tables=True)
+
+
 ADDRESS_LIST = Encoding(
     "address_list",
-    "1",
+    "2",
     "a list of cells, address=value|formula",
     encode,
     decode,
     keeps=frozenset({"values", "formulas", "addresses", "names"}),
+    tells=told,
 )

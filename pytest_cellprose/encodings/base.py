@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
 from pytest_cellprose.workbook.model import Workbook
 
 Kept: TypeAlias = Literal["values", "formulas", "addresses", "formats", "names", "merged", "hidden"]
 KEPT: tuple[Kept, ...] = get_args(Kept)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What of a workbook its text holds and loses beyond the words of `KEPT`: nothing, and nothing, by default."""
+
+    tables: bool = False
+    """Whether tables are named with their ranges."""
+    comments: frozenset[tuple[int, int, int]] = frozenset()
+    """``(worksheet from 0, row, column)`` of the comments that are written."""
+    rounded: int = 0
+    """How many numbers are written with fewer digits than they have."""
+    lost: Mapping[str, int] = field(default_factory=dict)
+    """What else of the cells is not in the text: a noun in the singular -> how many."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +42,8 @@ class Encoding:
     """The text back into cells, for the offline reader; None if nobody wrote one."""
     keeps: frozenset[Kept] = frozenset({"values"})
     """What can be read back from the text; each claim is tested."""
+    tells: Callable[[Workbook], Told] | None = None
+    """What `keeps` cannot say of one workbook, for those who ask what its text leaves out."""
 
     def __post_init__(self) -> None:
         unknown = self.keeps - set(KEPT)

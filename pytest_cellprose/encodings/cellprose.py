@@ -13,14 +13,14 @@ from decimal import Decimal
 from functools import partial
 from typing import get_args
 
-from pytest_cellprose.encodings.base import Encoding, Kept
+from pytest_cellprose.encodings.base import Encoding, Kept, Told
 from pytest_cellprose.encodings.cellprose_decoder import decode
 from pytest_cellprose.encodings.gfm import escape_cell, one_line
 from pytest_cellprose.encodings.names import name_text, names_in_use
 from pytest_cellprose.encodings.tables import table_text
 from pytest_cellprose.encodings.values import ERROR, sheet_heading
 from pytest_cellprose.workbook.formulas import display, tokens
-from pytest_cellprose.workbook.model import Cell, DefinedName, ErrorValue, SheetKind, Workbook, Worksheet
+from pytest_cellprose.workbook.model import Cell, Comment, DefinedName, ErrorValue, SheetKind, Workbook, Worksheet
 from pytest_cellprose.workbook.number_formats import serial_from_text, serial_text
 from pytest_cellprose.workbook.patterns import (
     Pattern,
@@ -385,11 +385,8 @@ _THREADED = re.compile(r"\A\[[^\]]*\].*?linkid=870924\s*\w+:\s*", re.DOTALL)
 
 def _notes(sheet: Worksheet, hardcoded: Iterable[Position]) -> Iterator[str]:
     """What people wrote about cells that they typed over a formula; other notes cost more than they tell."""
-    wanted = set(hardcoded)
     notes = []
-    for row, column, text in sorted(sheet.comments):
-        if (row, column) not in wanted:
-            continue
+    for row, column, text in _noted(sheet, hardcoded):
         shown = one_line(_THREADED.sub("", text))
         if len(shown) > LONGEST_NOTE:
             shown = shown[:LONGEST_NOTE].rstrip() + "…"
@@ -399,8 +396,47 @@ def _notes(sheet: Worksheet, hardcoded: Iterable[Position]) -> Iterator[str]:
         yield "notes: " + "; ".join(notes)
 
 
+def _noted(sheet: Worksheet, hardcoded: Iterable[Position]) -> list[Comment]:
+    wanted = set(hardcoded)
+    return [comment for comment in sorted(sheet.comments) if (comment.row, comment.column) in wanted]
+
+
+# What is not in the text
+
+
+def told(workbook: Workbook, *, formulas: bool = True) -> Told:
+    """The comments that section 6 writes, and how many numbers section 4 rounds."""
+    comments = {
+        (number, comment.row, comment.column)
+        for number, sheet in enumerate(workbook.worksheets)
+        if formulas and sheet.comments
+        for comment in _noted(sheet, hardcoded_cells(sheet))
+    }
+    rounded = sum(_rounded(sheet, workbook.date1904) for sheet in workbook.worksheets)
+    return Told(tables=True, comments=frozenset(comments), rounded=rounded)
+
+
+def _rounded(sheet: Worksheet, date1904: bool) -> int:
+    spilled = spilled_cells(sheet)
+    return sum(
+        _is_rounded(cell, cell.formula is None and (row, column) not in spilled, date1904)
+        for row, column, cell in sheet.cells()
+    )
+
+
+def _is_rounded(cell: Cell, typed: bool, date1904: bool) -> bool:
+    value = cell.value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    if abs(value) < 10**15 and value == int(value):
+        return False
+    if cell.number_format != "General" and serial_text(value, cell.number_format, date1904) is not None:
+        return False
+    return float(number_text(value, typed)) != value
+
+
 _KEPT_WITHOUT_FORMULAS: frozenset[Kept] = frozenset({"values", "addresses", "merged", "hidden"})
-VERSION = "0.4"
+VERSION = "0.5"
 
 CELLPROSE_LEAN_GFM = Encoding(
     "cellprose_lean_gfm",
@@ -409,6 +445,7 @@ CELLPROSE_LEAN_GFM = Encoding(
     encode,
     decode,
     keeps=frozenset({*_KEPT_WITHOUT_FORMULAS, "formulas", "names"}),
+    tells=told,
 )
 CELLPROSE_VALUES = Encoding(
     "cellprose_values",
@@ -417,4 +454,5 @@ CELLPROSE_VALUES = Encoding(
     partial(encode, formulas=False),
     decode,
     keeps=_KEPT_WITHOUT_FORMULAS,
+    tells=partial(told, formulas=False),
 )

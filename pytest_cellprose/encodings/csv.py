@@ -80,4 +80,4 @@ def _remembered(text: str, taken: list[str]) -> Iterator[str]:
         yield "\n" if heading else line + "\n"
 
 
-CSV = Encoding("csv", "1", "CSV, one section per worksheet", encode, decode, keeps=frozenset({"values", "addresses"}))
+CSV = Encoding("csv", "2", "CSV, one section per worksheet", encode, decode, keeps=frozenset({"values", "addresses"}))

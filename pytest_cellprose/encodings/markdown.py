@@ -64,4 +64,4 @@ def decode(text: str) -> Workbook:
     return Workbook(tuple(sheets))
 
 
-MARKDOWN = Encoding("markdown", "1", "Markdown tables", encode, decode, keeps=frozenset({"values", "addresses"}))
+MARKDOWN = Encoding("markdown", "2", "Markdown tables", encode, decode, keeps=frozenset({"values", "addresses"}))

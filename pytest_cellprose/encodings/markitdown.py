@@ -13,10 +13,10 @@ from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from pathlib import Path
 
-from pytest_cellprose.encodings.base import Encoding
+from pytest_cellprose.encodings.base import Encoding, Told
 from pytest_cellprose.encodings.gfm import one_line
 from pytest_cellprose.encodings.values import put, read_value
-from pytest_cellprose.workbook.model import Cell, Workbook, WorkbookError, Worksheet
+from pytest_cellprose.workbook.model import Cell, ErrorValue, Workbook, WorkbookError, Worksheet
 
 _ran = threading.Event()
 """Set once MarkItDown has run in this process: its inference runtime then has threads, and hangs in a forked child."""
@@ -125,6 +125,17 @@ def _cell(field: str) -> Cell | None:
     return cell
 
 
+_DECIMALS = 6
+
+
+def told(workbook: Workbook) -> Told:
+    """What pandas makes of values: errors are printed as ``NaN``, and no number has more than six decimals."""
+    values = [cell.value for sheet in workbook.worksheets for *_, cell in sheet.cells()]
+    errors = sum(isinstance(value, ErrorValue) for value in values)
+    rounded = sum(isinstance(value, float) and round(value, _DECIMALS) != value for value in values)
+    return Told(rounded=rounded, lost={"error value": errors})
+
+
 MARKITDOWN = Encoding(
     "markitdown",
     _library_versions(),
@@ -132,4 +143,5 @@ MARKITDOWN = Encoding(
     encode,
     decode,
     keeps=frozenset({"values", "addresses"}),
+    tells=told,
 )

@@ -19,9 +19,9 @@ from pytest_cellprose.workbook.refs import column_letters, column_number
 
 def _library_version() -> str:
     try:
-        return f"1+toon-format{version('toon-format')}"
+        return f"2+toon-format{version('toon-format')}"
     except PackageNotFoundError:
-        return "1+absent"
+        return "2+absent"
 
 
 def encode(workbook: Workbook) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
@@ -10,6 +11,11 @@ from pytest_cellprose.workbook.refs import MAX_COLUMN, MAX_ROW, AddressError, Ra
 
 HUGE = 100_000
 """Cells. A rectangle above this size is never expanded where the used extent is unknown."""
+
+
+_NAMED = r"(?:'(?:[^']++|'')*+'|[^!:]+)!"
+_NAMED_TWICE = re.compile(rf"(?P<first>(?:{_NAMED})?[^!:]+):(?P<last>{_NAMED}[^!:]+)")
+"""A range whose last corner has a worksheet before it."""
 
 
 class Area(NamedTuple):
@@ -22,9 +28,18 @@ class Area(NamedTuple):
     def parse(cls, text: str, default_sheet: str) -> Area:
         """Read ``Model!C3:BI3``, ``'My sheet'!$A:$A`` or, on `default_sheet`, ``C3``.
 
-        Raises `AddressError` for anything else.
+        The end of a range may name its worksheet again, as in Excel: ``Model!C3:Model!BI3``. Raises `AddressError`
+        for anything else, a range from one worksheet to another among it.
         """
-        sheet, address = split_sheet(text)
+        twice = _NAMED_TWICE.fullmatch(text.strip())
+        if twice is None:
+            sheet, address = split_sheet(text)
+        else:
+            sheet, first = split_sheet(twice["first"])
+            again, last = split_sheet(twice["last"])
+            if again is None or again.casefold() != (default_sheet if sheet is None else sheet).casefold():
+                raise AddressError(f"{text!r} goes from one worksheet to another")
+            address = f"{first}:{last}"
         if sheet == "":
             raise AddressError(f"{text!r} names no worksheet before the exclamation mark")
         return cls(default_sheet if sheet is None else sheet, Range.parse(address))

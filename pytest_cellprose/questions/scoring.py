@@ -17,7 +17,7 @@ from pytest_cellprose.questions.schema import Question, Scalar
 from pytest_cellprose.questions.spreadsheetbench import day, same_value
 from pytest_cellprose.workbook.refs import AddressError
 
-SCORER_VERSION = "1"
+SCORER_VERSION = "2"
 """Changes whenever any reply's score could change."""
 
 RELATIVE_TOLERANCE = 0.005

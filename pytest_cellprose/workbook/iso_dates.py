@@ -24,7 +24,9 @@ _DAY = re.compile(
     r"([0-9]{4}(?:-[0-9]{2}-[0-9]{2}|[0-9]{4}|-W[0-9]{2}-[1-7]|W[0-9]{2}[1-7])|(?P<year>[0-9]{4})-(?P<ordinal>[0-9]{3}))"
     r"(?:Z|[+-][0-9]{2}:[0-9]{2})?"
 )
-_CLOCK = re.compile(r"(?P<midnight>24(?=:?00(?::?00(?:[.,]0+)?)?(?![0-9.,:])))?([0-9:.,]*)(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?")
+_CLOCK = re.compile(
+    r"(?P<midnight>24(?=:?00(?::?00(?:[.,]0+)?)?(?![0-9.,:])))?([0-9:.,]*)(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?"
+)
 _NUMBER = r"([0-9]+(?:[.,][0-9]+)?)"
 _DURATION = re.compile(
     rf"(?P<sign>[+-]?)P(?=[0-9T])(?:{_NUMBER}Y)?(?:{_NUMBER}M)?(?:{_NUMBER}W)?(?:{_NUMBER}D)?"
@@ -98,7 +100,9 @@ def _duration(text: str) -> float | None:
     match = _DURATION.fullmatch(text)
     if match is None:
         return None
-    _, years, months, *rest = (float((part or "0").replace(",", ".")) if n else 0.0 for n, part in enumerate(match.groups()))
+    _, years, months, *rest = (
+        float((part or "0").replace(",", ".")) if n else 0.0 for n, part in enumerate(match.groups())
+    )
     if years or months:
         return None
     seconds = sum(number * length for number, length in zip(rest, _LENGTHS, strict=True))

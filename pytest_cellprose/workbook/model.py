@@ -16,16 +16,15 @@ from pytest_cellprose.workbook.formulas import Room, pattern, room, translate
 from pytest_cellprose.workbook.refs import CellAddress, Range
 
 
-SheetKind: TypeAlias = Literal["worksheet", "chartsheet", "dialogsheet", "macrosheet", "module", "missing"]
-"""The last two have no part in the file: an entry that names none, which is how Excel writes the macro modules of
-Excel 5, and one whose part is not there."""
-
-
 class ErrorValue(str):
     """An error as the file stores it, ``#DIV/0!``; a `str` of its own type, so that text is not mistaken for it."""
 
     __slots__ = ()
 
+
+SheetKind: TypeAlias = Literal["worksheet", "chartsheet", "dialogsheet", "macrosheet", "module", "missing"]
+"""The last two have no part in the file: an entry that names none, which is how Excel writes the macro modules of
+Excel 5, and one whose part is not there."""
 
 Value: TypeAlias = "int | float | bool | str | ErrorValue | None"
 """Dates are numbers here (a serial under a date `Cell.number_format`); None is "no stored value"."""

@@ -163,11 +163,7 @@ class Package:
 
         Names are ``namespace local``. Character data between two tags may come in several pieces.
         """
-        parser = expat.ParserCreate(namespace_separator=" ")
-        parser.buffer_text = True
-        parser.buffer_size = 2**16
-        parser.StartDoctypeDeclHandler = _refuse_doctype
-        attach(parser)
+        parser = _parser(attach)
         info = self._admitted(part)
         try:
             with self._zip.open(info) as stream:
@@ -181,8 +177,15 @@ class Package:
                         rest = b""
                 parser.Parse(rest, True)
         except expat.ExpatError as problem:
-            reason = expat.ErrorString(problem.code)
-            raise PackageError(f"broken XML in {info.filename}, line {problem.lineno}: {reason}") from None
+            raise _broken(info.filename, problem) from None
+        except _UNREADABLE as problem:
+            raise PackageError(f"{info.filename} cannot be unpacked: {_lower_first(problem)}") from None
+
+    def content(self, part: str) -> bytes:
+        """A part, unpacked."""
+        info = self._admitted(part)
+        try:
+            return self._zip.read(info)
         except _UNREADABLE as problem:
             raise PackageError(f"{info.filename} cannot be unpacked: {_lower_first(problem)}") from None
 
@@ -218,6 +221,29 @@ class Package:
         name = self._data[start : start + length].decode("utf-8" if flags & _UTF8_NAME else "cp437", "replace")
         if name != info.orig_filename and _normal(name) == _normal(info.orig_filename):
             info.orig_filename = name
+
+
+def parse_bytes(xml: bytes, attach: Callable[[expat.XMLParserType], None], part: str) -> None:
+    """`Package.parse` of a part that is unpacked already; `part` is its name in messages."""
+    try:
+        _parser(attach).Parse(xml, True)
+    except expat.ExpatError as problem:
+        raise _broken(part, problem) from None
+    except _UNREADABLE as problem:
+        raise PackageError(f"{part} cannot be read: {_lower_first(problem)}") from None
+
+
+def _parser(attach: Callable[[expat.XMLParserType], None]) -> expat.XMLParserType:
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.buffer_text = True
+    parser.buffer_size = 2**16
+    parser.StartDoctypeDeclHandler = _refuse_doctype
+    attach(parser)
+    return parser
+
+
+def _broken(part: str, problem: expat.ExpatError) -> PackageError:
+    return PackageError(f"broken XML in {part}, line {problem.lineno}: {expat.ErrorString(problem.code)}")
 
 
 def _normal(name: str) -> str:

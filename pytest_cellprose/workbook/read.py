@@ -34,13 +34,14 @@ from pytest_cellprose.workbook.rich_values import RichValues
 from pytest_cellprose.workbook.sheet_xml import CellTypes, read_sheet, unescape
 from pytest_cellprose.workbook.styles import read_number_formats
 
-_SHEET_KINDS: Mapping[str, SheetKind] = {
+SHEET_KINDS: Mapping[str, SheetKind] = {
     "worksheet": "worksheet",
     "chartsheet": "chartsheet",
     "dialogsheet": "dialogsheet",
     "xlMacrosheet": "macrosheet",
     "xlIntlMacrosheet": "macrosheet",
 }
+"""By kind of relationship."""
 
 
 def read_workbook(source: str | PathLike[str] | bytes | BinaryIO) -> Workbook:
@@ -115,7 +116,7 @@ class _Outline(NamedTuple):
 
 
 def _read(package: Package) -> Workbook:
-    part = _workbook_part(package)
+    part = workbook_part(package)
     related = package.relationships(part)
     by_kind = {relationship.kind: relationship.target for relationship in related.values()}
     outline = _read_outline(package, part)
@@ -146,7 +147,7 @@ def _has_part(package: Package, relationship: Relationship | None) -> bool:
     return relationship is not None and not relationship.external and relationship.target in package
 
 
-def _workbook_part(package: Package) -> str:
+def workbook_part(package: Package) -> str:
     """The part that the package calls its document (§12.2); the usual place when it does not say."""
     part = "xl/workbook.xml"
     for relationship in package.relationships("").values():
@@ -269,7 +270,7 @@ def _read_worksheet(package: Package, sheet: _Sheet, relationship: Relationship 
     if relationship is None or not _has_part(package, relationship):
         worksheet.kind = "missing" if sheet.relationship else "module"
         return worksheet
-    worksheet.kind = _SHEET_KINDS.get(relationship.kind, "worksheet")
+    worksheet.kind = SHEET_KINDS.get(relationship.kind, "worksheet")
     if worksheet.kind in ("chartsheet", "dialogsheet"):
         return worksheet
     content = read_sheet(package, relationship.target, types)
