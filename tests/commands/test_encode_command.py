@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -49,8 +51,9 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_go_on(
     assert shown.out.splitlines()[0] == f"==> {files[0]} <=="
     assert f"==> {files[2]} <==" in shown.out
     assert "Jahr,2026" in shown.out
-    (line,) = shown.err.splitlines()
-    assert line.startswith(f"{files[1]}: ")
+    first, broken, last = shown.err.splitlines()
+    assert broken.startswith(f"{files[1]}: not a workbook: ")
+    assert (first, last) == tuple(f"{file}: not in the text: 1 formula" for file in (files[0], files[2]))
 
 
 @pytest.mark.parametrize("name", ["missing.xlsx", "folder"])
@@ -79,10 +82,13 @@ def test_standard_input_and_a_reader_that_has_seen_enough(files: list[str]) -> N
     command = [sys.executable, "-m", "pytest_cellprose", "encode", "--encoding", "csv", "-"]
     done = subprocess.run(command, input=Path(files[0]).read_bytes(), capture_output=True, check=True)
     assert done.stdout.decode("utf-8") == "## Umsätze\nJahr,2024\n,4048\n"
-    assert done.stderr == b""
-    empty = subprocess.run(command, input=b"", capture_output=True, check=False)
-    assert empty.returncode == 1
-    assert empty.stderr.decode().count("\n") == 1
+    assert done.stderr == b"-: not in the text: 1 formula\n"
+    for data, reason in ((b"", "empty, 0 bytes"), (b"PK\x03\x04 broken", "not a workbook"), (b"a,b\n", "a text file")):
+        refused = subprocess.run(command, input=data, capture_output=True, check=False)
+        assert refused.returncode == 1
+        (line,) = refused.stderr.decode().splitlines()
+        assert line.startswith(f"-: {reason}")
+        assert "workbook: not a workbook" not in line
 
 
 def table_rows(text: str) -> dict[str, list[str]]:
@@ -118,3 +124,156 @@ def test_stats_of_several_files_have_a_line_each_and_a_total(
 def test_bytes_and_streams_are_read_too(files: list[str]) -> None:
     data = Path(files[0]).read_bytes()
     assert Workbook.read(data).sha256 == Workbook.read(io.BytesIO(data)).sha256 == Workbook.read(files[0]).sha256
+
+
+# What a text leaves out
+
+
+@pytest.fixture
+def rich(tmp_path: Path) -> str:
+    path = tmp_path / "rich.xlsx"
+    with xlsxwriter.Workbook(str(path)) as book:
+        sheet = book.add_worksheet("S")
+        sheet.write_column("A1", [1, 2, 3])
+        sheet.write_formula("B1", "=A1/3", None, 1 / 3)
+        for row in range(12):
+            sheet.write_comment(row, 0, "note")
+        sheet.write_url("C1", "https://example.org")
+        sheet.insert_textbox("E1", "IMPORTANT")
+        sheet.set_row(1, None, None, {"hidden": True})
+    return str(path)
+
+
+def test_one_line_says_what_the_text_does_not_hold(rich: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["encode", rich]) == 0
+    shown = capfd.readouterr()
+    places = ", ".join(f"A{row}" for row in range(1, 9))
+    assert shown.err == (
+        f"{rich}: not in the text: 12 comments ({places}, and 4 more), 1 link, 1 text box; 1 number rounded\n"
+    )
+    assert main(["encode", "--encoding", "csv", rich]) == 0
+    assert capfd.readouterr().err == (
+        f"{rich}: not in the text: 12 comments ({places}, and 4 more), 1 formula, 1 link, 1 text box,"
+        " that 1 row is hidden\n"
+    )
+
+
+def test_quiet_silences_it_and_changes_nothing_else(
+    rich: str, files: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    main(["encode", rich, files[1]])
+    told = capfd.readouterr()
+    assert main(["encode", "--quiet", rich, files[1]]) == 1
+    quiet = capfd.readouterr()
+    assert quiet.out == told.out
+    assert quiet.err.splitlines() == told.err.splitlines()[1:]
+
+
+def test_nothing_is_said_where_nothing_is_left_out(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "plain.xlsx"
+    with xlsxwriter.Workbook(str(path)) as book:
+        book.add_worksheet().write("A1", 1)
+    for encoding in ("cellprose_lean_gfm", "csv", "address_list"):
+        assert main(["encode", "--encoding", encoding, str(path)]) == 0
+        assert capfd.readouterr().err == ""
+
+
+def test_b48_what_is_left_out_is_said(shared_data: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = str(shared_data / "bugs/b48_what_is_left_out_is_not_said/input.xlsx")
+    assert main(["encode", path]) == 0
+    (line,) = capfd.readouterr().err.splitlines()
+    for thing in ("2 comments (Data!D2, Data!B3)", "1 link", "1 text box", "2 charts", "1 data validation"):
+        assert thing in line
+    assert "1 conditional format" in line
+
+
+def test_a_part_that_cannot_be_counted_does_not_cost_the_text(rich: str, capfd: pytest.CaptureFixture[str]) -> None:
+    data = Path(rich).read_bytes()
+    damaged = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as before, zipfile.ZipFile(damaged, "w") as after:
+        for name in before.namelist():
+            after.writestr(name, b"<broken" if name == "xl/drawings/drawing1.xml" else before.read(name))
+    Path(rich).write_bytes(damaged.getvalue())
+    assert main(["encode", rich]) == 0
+    shown = capfd.readouterr()
+    assert "## S" in shown.out
+    (line,) = shown.err.splitlines()
+    assert "could not be counted: broken XML in xl/drawings/drawing1.xml" in line
+
+
+# Control characters
+
+
+HOSTILE = "a\x1b]0;title\x07\x1b[2Jb\u202ec\x9bd"
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> str:
+    escaped = "".join(f"_x{ord(each):04X}_" if each < " " else each for each in HOSTILE)
+    row = f'<row r="1"><c r="A1" t="inlineStr"><is><t>{escaped}</t></is></c></row>'
+    path = tmp_path / "hostile.xlsx"
+    main_namespace = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    relations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    package = "http://schemas.openxmlformats.org/package/2006/relationships"
+    with zipfile.ZipFile(path, "w") as book:
+        for part, kind, target in (
+            ("_rels/.rels", "officeDocument", "xl/workbook.xml"),
+            ("xl/_rels/workbook.xml.rels", "worksheet", "sheet1.xml"),
+        ):
+            relation = f'<Relationship Id="r" Type="{relations}/{kind}" Target="{target}"/>'
+            book.writestr(part, f'<Relationships xmlns="{package}">{relation}</Relationships>')
+        sheets = '<sheets><sheet name="S" r:id="r"/></sheets>'
+        book.writestr(
+            "xl/workbook.xml", f'<workbook xmlns="{main_namespace}" xmlns:r="{relations}">{sheets}</workbook>'
+        )
+        sheet = f'<worksheet xmlns="{main_namespace}"><sheetData>{row}</sheetData></worksheet>'
+        book.writestr("xl/sheet1.xml", sheet)
+    return str(path)
+
+
+@pytest.mark.parametrize("encoding", ["cellprose_lean_gfm", "csv", "markdown", "toon", "address_list"])
+def test_pipes_and_files_get_the_exact_text(hostile: str, encoding: str) -> None:
+    command = [sys.executable, "-m", "pytest_cellprose", "encode", "--encoding", encoding, hostile]
+    done = subprocess.run(command, capture_output=True, check=True)
+    assert done.stdout.decode("utf-8").rstrip("\n") == encode(hostile, encoding).rstrip("\n")
+    assert b"\x1b[2J" in done.stdout or encoding == "toon"
+
+
+@pytest.mark.parametrize("encoding", ["cellprose_lean_gfm", "csv", "markdown", "toon", "address_list"])
+def test_a_terminal_gets_control_characters_as_escapes(hostile: str, encoding: str) -> None:
+    shown = _on_a_terminal(["encode", "--encoding", encoding, hostile])
+    assert not set(shown) & {"\x1b", "\x07", "\x9b", "\u202e"}
+    assert ("\\u001b" if encoding == "toon" else "\\x1b") in shown, "TOON escapes some of them itself"
+    assert "\\u202e" in shown
+    assert "\nS" in shown or "## S" in shown or "S[" in shown, "line ends stay"
+
+
+def test_a_message_about_a_file_shows_its_name_escaped(tmp_path: Path) -> None:
+    path = tmp_path / "a\x1b[2J.xlsx"
+    path.write_bytes(b"a,b\n")
+    command = [sys.executable, "-m", "pytest_cellprose", "encode", str(path)]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert b"\x1b" not in done.stderr
+    assert b"a\\x1b[2J.xlsx: a text file" in done.stderr
+
+
+def _on_a_terminal(arguments: list[str]) -> str:
+    """What a command writes to a terminal that is its standard output and error."""
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "400"}
+    command = [sys.executable, "-m", "pytest_cellprose", *arguments]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
+        os.close(theirs)
+        pieces = []
+        while True:
+            try:
+                piece = os.read(ours, 65536)
+            except OSError:  # Linux: the other end is closed
+                break
+            if not piece:
+                break
+            pieces.append(piece)
+        assert process.wait(60) == 0
+    os.close(ours)
+    return b"".join(pieces).decode("utf-8").replace("\r\n", "\n")

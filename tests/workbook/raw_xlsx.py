@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -65,3 +67,34 @@ def workbook(
     content["xl/_rels/workbook.xml.rels"] = relationships(*related)
     content.update(parts)
     return archive(content)
+
+
+def dot() -> bytes:
+    """A picture: a PNG of one pixel."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        body = kind + content
+        return struct.pack(">I", len(content)) + body + struct.pack(">I", zlib.crc32(body))
+
+    header = struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0\0")) + chunk(b"IEND", b"")
+
+
+def compound(*streams: str, size: int = 512) -> bytes:
+    """An OLE2 file whose directory has these names ([MS-CFB] §2.2, §2.3, §2.6), in sectors of `size` bytes."""
+    entries = b"".join(
+        name.encode("utf-16-le").ljust(64, b"\0")
+        + struct.pack("<HB", 2 * len(name) + 2, 5 if n == 0 else 2)
+        + bytes(61)
+        for n, name in enumerate(("Root Entry", *streams))
+    )
+    sectors = [entries[start : start + size].ljust(size, b"\0") for start in range(0, len(entries), size)]
+    # The table of sectors comes first, then the directory's sectors, the last of them first in the file.
+    chain = [0xFFFFFFFD, 0xFFFFFFFE, *range(1, len(sectors))]
+    table = struct.pack(f"<{len(chain)}I", *chain).ljust(size, b"\xff")
+    header = (
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16) + struct.pack("<HHHHH", 62, 3, 0xFFFE, size.bit_length() - 1, 6)
+    )
+    header += bytes(10) + struct.pack("<IIIIIIII", 1, len(sectors), 0, 4096, 0xFFFFFFFE, 0, 0xFFFFFFFE, 0)
+    header += struct.pack("<109I", 0, *[0xFFFFFFFF] * 108)
+    return header.ljust(size, b"\0") + table + b"".join(reversed(sectors))

@@ -9,16 +9,18 @@ from typing import Any
 
 import pytest
 
+from pytest_cellprose.encodings import encode, find_encoding
 from pytest_cellprose.workbook.formulas import references
 from pytest_cellprose.workbook.graph import Graph
-from pytest_cellprose.workbook.model import Cell, ErrorValue, Workbook
+from pytest_cellprose.workbook.model import Cell, ErrorValue, Workbook, WorkbookError
 from pytest_cellprose.workbook.number_formats import serial_text
 from pytest_cellprose.workbook.refs import AddressError, CellAddress, Range
 
 
 def _case(shared_data: Path, name: str) -> tuple[Workbook, dict[str, Any]]:
     folder = shared_data / "bugs" / name
-    expected: dict[str, Any] = json.loads((folder / "expected.json").read_text("utf-8"))["expected"]
+    found: dict[str, Any] = json.loads((folder / "expected.json").read_text("utf-8"))
+    expected: dict[str, Any] = found.get("expected", found)
     return Workbook.read(folder / "input.xlsx"), expected
 
 
@@ -163,3 +165,79 @@ def test_b38_error_values(shared_data: Path) -> None:
             assert isinstance(found, ErrorValue) == ("error" in value)
         else:
             assert found == value
+
+
+def test_b39_a_sheet_without_a_part(shared_data: Path) -> None:
+    book, expected = _case(shared_data, "b39_sheet_without_part")
+    assert [sheet.name for sheet in book.worksheets] == expected["sheets"]
+    assert [(sheet.kind, sheet.state) for sheet in book.worksheets] == [
+        ("worksheet", "visible"),
+        ("module", "veryHidden"),
+    ]
+    assert _formula(book, "Data!B1") == expected["Data!B1"]["formula"]
+    assert _cell(book, "Data!B1").value == expected["Data!B1"]["value"]
+    assert encode(book).endswith("\n\n## Module1 (module) (hidden)\n")
+
+
+def test_b40_formulas_with_inline_results(shared_data: Path) -> None:
+    book, expected = _case(shared_data, "b40_formula_with_inline_result")
+    for place, found in expected.items():
+        assert {"formula": _formula(book, place), "value": _cell(book, place).value} == found
+
+
+def test_b41_a_negative_shared_string(shared_data: Path) -> None:
+    with pytest.raises(WorkbookError, match=r"cell B1 .* shared string '-1'"):
+        _case(shared_data, "b41_negative_shared_string")
+
+
+def test_b42_a_picture_in_a_cell(shared_data: Path) -> None:
+    book, expected = _case(shared_data, "b42_picture_in_cell")
+    (sheet,) = book.worksheets
+    assert sheet.cell(1, 2) is None
+    assert sheet.pictures == ((1, 2),)
+    error = _cell(book, "C1").value
+    assert isinstance(error, ErrorValue)
+    assert error == expected["C1"]["error"]
+
+
+def test_b43_a_shared_formula_at_the_edge(shared_data: Path) -> None:
+    book, expected = _case(shared_data, "b43_shared_formula_at_edge")
+    assert _formula(book, "B2") == expected["B2"]["formula"]
+    assert _formula(book, "B3") == expected["B3"]["formula"]
+    sheet = book.worksheets[0].name
+    precedents = {CellAddress.parse(each, sheet) for each in expected["B3"]["precedents"]}
+    assert Graph(book).precedents(CellAddress.parse("B3", sheet)) == precedents
+    lean = find_encoding("cellprose_lean_gfm")
+    assert lean.decode is not None
+    decoded = lean.decode(lean.encode(book))
+    assert [_formula(decoded, place) for place in ("B1", "B2", "B3")] == ["=#REF!+1", "=A1+1", expected["decoded_B3"]]
+
+
+def test_b44_the_spelling_of_implicit_intersection(shared_data: Path) -> None:
+    book, expected = _case(shared_data, "b44_implicit_intersection_spelling")
+    assert f"\nB1 {expected['B1']}\n" in encode(book)
+    assert f"B1=2|{expected['B1']}\n" in encode(book, "address_list")
+
+
+def test_b46_names_of_zip_entries_that_differ_in_case(shared_data: Path) -> None:
+    book, expected = _case(shared_data, "b46_zip_names_differ_in_case")
+    assert _cell(book, "A1").value == expected["A1"]
+
+
+def test_b47_years_of_an_era(shared_data: Path) -> None:
+    book, expected = _case(shared_data, "b47_era_year_format")
+    for place, text in expected.items():
+        cell = _cell(book, place)
+        assert isinstance(cell.value, int)
+        assert serial_text(cell.value, cell.number_format) == text
+
+
+def test_b49_durations_of_strict_files(shared_data: Path) -> None:
+    book, expected = _case(shared_data, "b49_iso_duration_of_strict_files")
+    for place, found in expected.items():
+        cell = _cell(book, place)
+        assert isinstance(cell.value, (int, float))
+        assert cell.value == pytest.approx(found["serial"]) if "serial" in found else True
+        if "text" in found:
+            assert serial_text(cell.value, cell.number_format, book.date1904) == found["text"]
+    assert _formula(book, "C1") == expected["C1"]["formula"]

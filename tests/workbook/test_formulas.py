@@ -9,10 +9,12 @@ from openpyxl.formula.translate import Translator, TranslatorError
 
 from pytest_cellprose.workbook.formulas import (
     Reference,
+    Room,
     display,
     is_dynamic,
     pattern,
     references,
+    room,
     structured_reference,
     tokens,
     translate,
@@ -151,6 +153,16 @@ def test_pattern_examples(one: str, at: tuple[int, int], other: str, where: tupl
         ("_xlfn.BYROW(A1:B2,_xleta.SUM)", "BYROW(A1:B2,SUM)"),
         ("SUM(_xlfn.ANCHORARRAY(D2))", "SUM(D2#)"),
         ("SUM(_xlfn.ANCHORARRAY('My sheet'!D2))", "SUM('My sheet'!D2#)"),
+        ("_xlfn.SINGLE(A1:A3)*2", "@A1:A3*2"),
+        ("_xlfn.SINGLE('My sheet'!A:A)", "@'My sheet'!A:A"),
+        ("_xlfn.SINGLE(Rate)+_xlfn.SINGLE(T[Qty])", "@Rate+@T[Qty]"),
+        ("_xlfn.SINGLE(INDEX(A1:A3,(2)))", "@INDEX(A1:A3,(2))"),
+        ("_xlfn.SINGLE(A1:A3+(1))", "@(A1:A3+(1))"),
+        ("_xlfn.SINGLE(_xlfn.ANCHORARRAY(A1))", "@A1#"),
+        ("_xlfn.SINGLE(_xlfn.SINGLE(A1:A3))", "@@A1:A3"),
+        ("SINGLE(A1)+_xlfn.X(1)", "SINGLE(A1)+X(1)"),
+        ("_xlfn.SINGLE(A1", "SINGLE(A1"),
+        ("_xlfn.ANCHORARRAY(A1+1)", "ANCHORARRAY(A1+1)"),
         ('"_xlfn.x"&A1', '"_xlfn.x"&A1'),
         ("T[[#This Row],[Qty]]*2", "[@Qty]*2"),
         ("T[[#This Row],[Unit price]]", "[@[Unit price]]"),
@@ -252,3 +264,27 @@ def test_dynamic(text: str, dynamic: bool) -> None:
 )
 def test_structured_reference(text: str, table: str, items: set[str], columns: tuple[str, ...]) -> None:
     assert structured_reference(text) == (table, items, columns)
+
+
+@pytest.mark.parametrize("text", ["A1+1", "$A$1+B3", "B:C", "2:4", "XFD1048576", "SUM(B2:$D$9)*2", "1+1", "A$1+$B2"])
+def test_a_formula_can_be_filled_as_far_as_its_room(text: str) -> None:
+    """`room` against `translate`: one step further and a reference is gone."""
+    limits = room(text)
+    for limit, most, step, moved in (
+        (limits.up, Room().up, -1, lambda n: (n, 0)),
+        (limits.down, Room().down, 1, lambda n: (n, 0)),
+        (limits.left, Room().left, -1, lambda n: (0, n)),
+        (limits.right, Room().right, 1, lambda n: (0, n)),
+    ):
+        assert limits.holds(*moved(limit))
+        assert "#REF!" not in translate(text, *moved(limit))
+        if limit != most:
+            assert not limits.holds(*moved(limit + step))
+            assert "#REF!" in translate(text, *moved(limit + step))
+
+
+def test_what_single_refers_to_is_the_same_in_both_spellings() -> None:
+    for stored in ("_xlfn.SINGLE(A1:A3)*2", "_xlfn.SINGLE(Rate)", "_xlfn.SINGLE(INDEX(A1:A3,2))"):
+        shown = [(found.kind, found.text) for found in references(display(stored))]
+        assert shown == [(found.kind, found.text) for found in references(stored)]
+        assert shown

@@ -28,6 +28,12 @@ EVERY = os.environ.get("CELLPROSE_EVERY_FILE") == "1"
 OPENPYXL_DEFECTS = {
     ("b35_date_serials/input.xlsx", "format"): "it has no text for the built-in East Asian formats",
     ("b35_date_serials/input.xlsx", "value"): "it makes 28 February of Excel's 29 February 1900",
+    ("b39_sheet_without_part/input.xlsx", "sheets"): "it does not list what has no part",
+    ("b42_picture_in_cell/input.xlsx", "cells"): "it takes a picture for an error",
+    ("b43_shared_formula_at_edge/input.xlsx", "formula"): "it drops a shared formula before the one with its text",
+    ("sheetjs/fn.xlsx", "value"): "it does not know rich values, and takes #FIELD! for #VALUE!",
+    ("calamine/picture_richdata.xlsx", "cells"): "it takes a picture for an error",
+    ("xlsxwriter/embed_image08.xlsx", "cells"): "it takes a picture for an error",
     ("poi/52575_main.xlsx", "value"): "it drops the result of a formula whose type is inlineStr",
     ("exceljs/shared_string_with_escape.xlsx", "value"): "it removes every x005F_, which escapes the escape",
     ("phpspreadsheet/issue.4724.xlsx", "value"): "the same, and halves of surrogate pairs stay apart",
@@ -45,12 +51,14 @@ OPENPYXL_DEFECTS = {
 }
 # openpyxl.load_workbook takes more than 45 seconds.
 TOO_SLOW_FOR_OPENPYXL = {"DrawingSizeInPx.xlsx"}
-# Damaged, with a row 0, without relationships, without worksheets: openpyxl reads on, and loses what it cannot find.
+# Damaged, with a row 0, without relationships, without worksheets, with a shared string -1: openpyxl reads on, and
+# loses what it cannot find.
 REFUSED_WITH_REASON = {
     "poc-shared-strings.xlsx",
     "xlsx-corrupted.xlsx",
     "sample-beta.xlsx",
     "BadWorkbook.xlsx",
+    "b41_negative_shared_string/input.xlsx",
 }
 
 
@@ -82,7 +90,7 @@ def test_every_cell_equals_what_openpyxl_reads(shared_data: Path) -> None:
         try:
             ours = Workbook.read(path)
         except WorkbookError as refusal:
-            if path.name not in REFUSED_WITH_REASON:
+            if not {path.name, name} & REFUSED_WITH_REASON:
                 problems.append(f"{name}: {refusal}")
             continue
         compared += 1

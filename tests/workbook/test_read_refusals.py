@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 import re
 import zipfile
 from pathlib import Path
@@ -47,15 +48,12 @@ def _refusal(data: bytes, tmp_path: Path) -> str:
     ("data", "reason"),
     [
         (b"", "empty, 0 bytes"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "encrypted or legacy .xls"),
-        (b"a,b\n1,2\n", "not a zip file"),
+        (b"\0\1\2\3" * 200, "not a zip file"),
         (raw.archive({"hello.txt": "x"}), "without a workbook"),
-        (_document("word/document.xml"), "without a workbook"),
-        (_document("xl/workbook.bin"), ".xlsb"),
         (raw.workbook("<worksheet><sheetData>"), "broken XML in xl/worksheets/sheet1.xml, line 1"),
         (raw.workbook(ONE_CELL)[:-30], "not a zip file"),
         (_book(""), "no worksheets"),
-        (_book('<sheets><sheet name="Gone"/></sheets>'), "'Gone' has no part"),
+        (_book('<sheets><sheet name="Gone"/></sheets>'), "none of its worksheets has a part in the file: 'Gone'"),
         (_cells('<row r="1"><c r="A1" t="s"><v>3</v></c></row>'), "shared string '3'"),
         (_cells('<row r="1"><c r="XFE1"><v>3</v></c></row>'), "XFE"),
         (_cells('<row r="1048577"/>'), "row 1048577"),
@@ -64,6 +62,73 @@ def _refusal(data: bytes, tmp_path: Path) -> str:
 )
 def test_refused(data: bytes, reason: str, tmp_path: Path) -> None:
     assert reason in _refusal(data, tmp_path)
+
+
+_ODS = "application/vnd.oasis.opendocument"
+_XML_2003 = '<?xml version="1.0"?>\n<Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet"></Workbook>'
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (raw.compound("EncryptionInfo", "EncryptedPackage"), "encrypted with a password"),
+        (raw.compound("\6DataSpaces", "Version", "EncryptionInfo", "EncryptedPackage", size=4096), "encrypted with a"),
+        (raw.compound("Workbook"), "a legacy .xls;"),
+        (raw.compound("\5SummaryInformation", "\5DocumentSummaryInformation", "Ctls", "Workbook"), "a legacy .xls;"),
+        (raw.compound(*"abcdefghij", "Book"), "a legacy .xls;"),
+        (raw.compound("WordDocument", "Workbook"), "a Word document (.doc)"),
+        (raw.compound("__substg1.0_1000001F"), "an OLE2 file without a workbook"),
+        (raw.compound("Workbook")[:600], "an OLE2 file without a workbook in it, or a damaged .xls"),
+        (raw.compound("Workbook")[:20], "an OLE2 file without a workbook in it, or a damaged .xls"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 2000, "an OLE2 file without a workbook"),
+        (raw.compound("Workbook") + raw.workbook(ONE_CELL), "a legacy .xls;"),
+        (b"\x09\x08\x08\x00" + bytes(100), "a legacy .xls;"),
+        (raw.archive({"mimetype": f"{_ODS}.spreadsheet", "content.xml": "<x/>"}), "an OpenDocument spreadsheet (.ods)"),
+        (raw.archive({"mimetype": f"{_ODS}.text", "content.xml": "<x/>"}), "an OpenDocument text (.odt)"),
+        (raw.archive({"mimetype": f"{_ODS}.graphics"}), "an OpenDocument file"),
+        (_document("word/document.xml"), "a Word document (.docx)"),
+        (_document("ppt/presentation.xml"), "a presentation (.pptx)"),
+        (_document("xl/workbook.bin"), "a binary workbook (.xlsb)"),
+        (raw.archive({"Index/Document.iwa": "x"}), "an Apple Numbers"),
+        (b"a,b\n1,2\n", "a text file, such as .csv"),
+        ("Größe;Stück\r\n1,5;2\r\n".encode("latin-1"), "a text file, such as .csv"),
+        ("a\tb\n".encode("utf-16"), "a text file, such as .csv"),
+        (b"\xef\xbb\xbfa,b\n", "a text file, such as .csv"),
+        (b"<html><table><tr><td>1</td></tr></table></html>", "an HTML page"),
+        (b"\n<!DOCTYPE html>\n<html></html>", "an HTML page"),
+        (_XML_2003.encode(), "an XML spreadsheet of Excel 2003"),
+        (b'<?xml version="1.0"?><office:document/>', "an OpenDocument spreadsheet in one XML file (.fods)"),
+        (b'<?xml version="1.0"?><rows/>', "an XML file"),
+        (b"%PDF-1.7\n%\xe2\xe3", "a PDF"),
+        (b"\x1f\x8b\x08\x00" + bytes(20), "compressed with gzip"),
+    ],
+)
+def test_what_another_kind_of_file_is_is_said(data: bytes, kind: str, tmp_path: Path) -> None:
+    assert _refusal(data, tmp_path).startswith(f"the file.xlsx: {kind}")
+
+
+def test_real_encrypted_files(shared_data: Path) -> None:
+    for name in ("excelize/encryptAES", "excelize/encryptSHA1", "poi/60320-protected", "poi/extenxls_pwd123"):
+        with pytest.raises(WorkbookError, match="encrypted with a password"):
+            Workbook.read(shared_data / "robust" / f"{name}.xlsx")
+
+
+@given(st.lists(st.tuples(st.integers(8, 1535), st.integers(0, 255)), max_size=30), st.integers(0, 1536))
+def test_a_damaged_directory_ends_in_a_refusal(changes: list[tuple[int, int]], length: int) -> None:
+    data = bytearray(raw.compound("\5SummaryInformation", "Ctls", "Workbook"))
+    for at, byte in changes:
+        data[at] = byte
+    with pytest.raises(WorkbookError, match=r"OLE2|legacy|zip|text"):
+        Workbook.read(bytes(data[: max(length, 8)]))
+
+
+def test_the_reason_stands_apart_from_the_name() -> None:
+    with pytest.raises(WorkbookError) as caught:
+        Workbook.read(b"a,b\n")
+    assert str(caught.value) == f"workbook: {caught.value.reason}"
+    assert caught.value.reason.startswith("a text file")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.reason) == (str(caught.value), caught.value.reason)
 
 
 def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
