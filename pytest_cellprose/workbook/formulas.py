@@ -209,23 +209,17 @@ def display(text: str, own_table: str | None = None) -> str:
         return _LINE_BREAKS.sub(" ", text)
     found = list(tokens(text))
     shown = [_shown(token, own_table) for token in found]
+    closing = _parentheses(found)
     for position, token in enumerate(found):
-        if token.kind != "function" or shown[position] not in _OPERATORS or shown[position] == token.text:
+        function, opening = shown[position], position + 1
+        if function not in _OPERATORS or token.kind != "function" or function == token.text or opening not in closing:
             continue
-        end = _closing(found, position + 1)
-        if end is None:
-            continue
-        bare = _is_bare(found, position + 2, end)
-        if shown[position] == "SINGLE":
-            shown[position] = "@"
-        elif bare:
-            shown[position] = ""
-            shown[end] = "#"
-        else:
-            continue
+        bare = _is_bare(found, opening, closing)
         if bare:
-            shown[position + 1] = ""
-            shown[end] = shown[end].removesuffix(")")
+            shown[opening] = ""
+            shown[closing[opening]] = "#" if function == "ANCHORARRAY" else ""
+        if bare or function == "SINGLE":
+            shown[position] = "@" if function == "SINGLE" else ""
     return _LINE_BREAKS.sub(" ", "".join(shown))
 
 
@@ -241,25 +235,24 @@ def _shown(token: Token, own_table: str | None) -> str:
     return token.sheet + token.text
 
 
-def _closing(found: Sequence[Token], opening: int) -> int | None:
-    """The parenthesis that closes the one at `opening`."""
-    depth = 0
-    for position in range(opening, len(found)):
-        if found[position].text == "(":
-            depth += 1
-        elif found[position].text == ")":
-            depth -= 1
-            if not depth:
-                return position
-    return None
+def _parentheses(found: Sequence[Token]) -> dict[int, int]:
+    """Where each parenthesis that is opened is closed."""
+    pairs: dict[int, int] = {}
+    waiting: list[int] = []
+    for position, token in enumerate(found):
+        if token.text == "(":
+            waiting.append(position)
+        elif token.text == ")" and waiting:
+            pairs[waiting.pop()] = position
+    return pairs
 
 
-def _is_bare(found: Sequence[Token], first: int, end: int) -> bool:
-    """Whether what stands before `end` is one reference, name or call, which needs no parentheses of its own."""
-    token = found[first]
-    if token.kind == "function":
-        return _closing(found, first + 1) == end - 1
-    return first + 1 == end and token.kind in ("reference", "name", "structured")
+def _is_bare(found: Sequence[Token], opening: int, closing: dict[int, int]) -> bool:
+    """Whether one reference, name or call stands in these parentheses, which are not needed then."""
+    first, last = opening + 1, closing[opening] - 1
+    if found[first].kind == "function":
+        return closing.get(first + 1) == last
+    return first == last and found[first].kind in ("reference", "name", "structured")
 
 
 def _this_row_short(text: str, own_table: str | None) -> str:
