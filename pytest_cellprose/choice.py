@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pytest_cellprose.draft import Draft, Problem, counted, relative, some
 from pytest_cellprose.options import Settings
-from pytest_cellprose.questions.schema import check_against, unquoted
+from pytest_cellprose.questions.schema import check_against
 from pytest_cellprose.run.cache import TextCache
 from pytest_cellprose.run.session import workbook_extents
 from pytest_cellprose.run.store import StoreError
@@ -73,11 +73,11 @@ def _check(workbooks: Sequence[Found], cache: TextCache, draft: Draft) -> None:
         try:
             extents = workbook_extents(found.workbook_path, found.workbook_sha256, cache)
         except WorkbookError as error:
-            draft.refuse(f"{found.question_path}: workbook: {error}")
+            why = error if found.set == "development" else "cannot be read"
+            draft.refuse(f"{found.question_path}: workbook: {why}")
             continue
-        quoted = check_against(found.questions, extents)
-        problems = quoted if found.set == "development" else map(unquoted, quoted)
-        draft.problems += [Problem(f"{found.question_path}: {text}") for text in problems]
+        for problem in check_against(found.questions, extents):
+            draft.refuse(f"{found.question_path}: {problem if found.set == 'development' else problem.sealed}")
         if found.changed is not None:
             draft.notes.append(found.changed)
             draft.deviations.append(found.changed)

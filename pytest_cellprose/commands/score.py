@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from pytest_cellprose.questions.schema import QuestionFileError, load_questions, unquoted
+from pytest_cellprose.questions.schema import QuestionFileError, load_questions
 from pytest_cellprose.questions.scoring import score_reply
 from pytest_cellprose.sets.split import always_held_out
 from pytest_cellprose.workbook.model import Workbook, WorkbookError
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
         reply = _reply(options.reply)
     except QuestionFileError as error:
         sealed = always_held_out(options.questions.stem)
-        print("\n".join(map(unquoted, error.problems) if sealed else error.problems), file=sys.stderr)
+        print("\n".join(error.lines(sealed=sealed)), file=sys.stderr)
         return 2
     except OSError as error:
         print(f"{options.reply}: cannot be read: {error.strerror}", file=sys.stderr)

@@ -7,6 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import date
 from os import PathLike
 from pathlib import Path
@@ -25,6 +26,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from pytest_cellprose.questions.cellset import Area
+from pytest_cellprose.questions.problem import Place, Problem
 from pytest_cellprose.record import Frozen
 from pytest_cellprose.workbook.refs import AddressError, CellAddress, Range
 
@@ -172,7 +174,7 @@ class Question(Frozen):
             try:
                 parse(value, sheet)
             except AddressError as error:
-                raise _expected(f"{_ABOUT_EXPECTED[kind]}, but {error}") from None
+                raise _expected(_ABOUT_EXPECTED[kind], f", but {error}") from None
         return value
 
     @field_validator("answer", mode="before")
@@ -186,7 +188,7 @@ class Question(Frozen):
                 raise _expected(f"a list of addresses, as the question's kind is {kind}")
             wrong = list(_unreadable(value, info.data.get("sheet", "")))
             if wrong:
-                raise _expected("addresses only, but " + "; ".join(wrong))
+                raise _expected("addresses only", ", but " + "; ".join(wrong))
             if kind == "address" and not value:
                 raise _expected("at least one address, as the question's kind is address")
             return tuple(value)
@@ -238,7 +240,7 @@ class Question(Frozen):
                 try:
                     Range.parse(text)
                 except AddressError as error:
-                    raise _expected(f"used extents like A1:F20, but {error}") from None
+                    raise _expected("used extents like A1:F20", f", but {error}") from None
         return extents
 
     def asked(self) -> Asked:
@@ -279,7 +281,7 @@ class QuestionFile(Frozen):
     @model_validator(mode="after")
     def _ids_differ(self) -> QuestionFile:
         for repeated in _repeated(question.id for question in self.questions):
-            raise PydanticCustomError("repeated_id", "{what}", {"what": repeated})
+            raise PydanticCustomError("repeated_id", "{what}", {"what": str(repeated)})
         return self
 
     def without(self, ids: Container[str]) -> QuestionFile:
@@ -295,38 +297,46 @@ class QuestionFile(Frozen):
 
 
 class QuestionFileError(ValueError):
-    """A question file that cannot be used; `problems` has every one of its problems, a line each."""
+    """A question file that cannot be used; `problems` has all that is wrong with it."""
 
-    def __init__(self, problems: Iterable[str]) -> None:
-        self.problems: tuple[str, ...] = tuple(problems)
-        super().__init__("\n".join(self.problems))
+    def __init__(self, file: Path, problems: Iterable[Problem]) -> None:
+        self.file = file
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.lines(sealed=False)))
+
+    def lines(self, *, sealed: bool) -> list[str]:
+        """A line for each problem; `sealed`: of a file that is held out, nothing that it holds."""
+        return [f"{self.file}: {problem.sealed if sealed else problem}" for problem in self.problems]
 
 
 def load_questions(path: str | PathLike[str]) -> QuestionFile:
     """Read and check a question file; raises `QuestionFileError` with all that is wrong with it."""
     file = Path(path)
+
+    def unusable(expected: str, *, found: str = "", detail: str = "") -> QuestionFileError:
+        return QuestionFileError(file, [Problem(expected, found=found, detail=detail)])
+
     try:
         text = file.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise QuestionFileError([f"{file}: not UTF-8 text (byte {error.start}): save it as UTF-8"]) from None
+        raise unusable(f"not UTF-8 text (byte {error.start}): save it as UTF-8") from None
     except IsADirectoryError:
-        raise QuestionFileError([f"{file}: a folder, expected a question file NAME.json"]) from None
+        raise unusable("a folder, expected a question file NAME.json") from None
     except OSError as error:
-        raise QuestionFileError([f"{file}: cannot be read: {error.strerror or error}"]) from None
+        raise unusable(f"cannot be read: {error.strerror or error}") from None
     if not text.strip():
-        raise QuestionFileError([f"{file}: empty, expected a JSON object with workbook and questions"])
-    repeated_keys: list[str] = []
+        raise unusable("empty, expected a JSON object with workbook and questions")
+    repeated_keys: list[Problem] = []
     try:
         raw = json.loads(text, object_pairs_hook=lambda pairs: _object(pairs, repeated_keys))
     except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise QuestionFileError([f"{file}: not JSON: {error.msg} ({where})"]) from None
+        raise unusable(f"not JSON: {error.msg} (line {error.lineno}, column {error.colno})") from None
     except RecursionError:
-        raise QuestionFileError([f"{file}: JSON nested too deeply to be a question file"]) from None
+        raise unusable("JSON nested too deeply to be a question file") from None
     except ValueError as error:  # an integer of thousands of digits
-        raise QuestionFileError([f"{file}: not usable JSON: {error}"]) from None
+        raise unusable("not usable JSON", detail=f": {error}") from None
     if not isinstance(raw, dict):
-        raise QuestionFileError([f"{file}: found {_found(raw)}, expected a JSON object with workbook and questions"])
+        raise unusable("expected a JSON object with workbook and questions", found=_found(raw))
     problems = list(repeated_keys)
     asked = raw.get("questions")
     questions = asked if isinstance(asked, list) else []
@@ -337,47 +347,43 @@ def load_questions(path: str | PathLike[str]) -> QuestionFile:
     except ValidationError as error:
         problems += [_problem(each, questions) for each in error.errors() if each["type"] != "repeated_id"]
     if problems:
-        raise QuestionFileError(f"{file}: {' '.join(problem.split())}" for problem in problems)
+        raise QuestionFileError(file, problems)
     return loaded
 
 
-def question_problems(fields: Mapping[str, Any]) -> tuple[Question | None, list[str]]:
-    """A single question, and what is wrong with it: a line each, ``field "kind": found …, expected …``."""
+def question_problems(fields: Mapping[str, Any]) -> tuple[Question | None, list[Problem]]:
+    """A single question, and what is wrong with it; it has no number."""
     try:
         return Question.model_validate(fields), []
     except ValidationError as error:
-        prefixed = ({**each, "loc": ("questions", 0, *each["loc"])} for each in error.errors())
-        lines = [_problem(cast(ErrorDetails, each), [fields]) for each in prefixed]
-        return None, [" ".join(line.partition("), ")[2].split()) for line in lines]
+        prefixed = [cast(ErrorDetails, {**each, "loc": ("questions", 0, *each["loc"])}) for each in error.errors()]
+        problems = [_problem(each, [fields]) for each in prefixed]
+        return None, [replace(each, place=replace(each.place, number=None, id="")) for each in problems]
 
 
-def unquoted(problem: str) -> str:
-    """A problem of `QuestionFileError` or `check_against` without what was found: for questions that are held out."""
-    where, found, _ = problem.partition(": found ")
-    return f"{where}: not as expected; what was found is held out" if found else problem
-
-
-def check_against(questions: QuestionFile, worksheets: Mapping[str, Range | None]) -> list[str]:
+def check_against(questions: QuestionFile, worksheets: Mapping[str, Range | None]) -> list[Problem]:
     """What in the questions cannot be right about a workbook with these worksheets (name -> used extent).
 
-    Worksheets that do not exist, compared without case, and truths that name no cell of the used extent: a
-    line each, without the file's name. A computed question's answer and `about` are in another workbook.
+    Worksheets that do not exist, compared without case, and truths that name no cell of the used extent. A
+    computed question's answer and `about` are in another workbook.
     """
     extents = {name.casefold(): extent for name, extent in worksheets.items()}
     there = ", ".join(worksheets) or "none"
     problems = []
-    for question in questions.questions:
+    for number, question in enumerate(questions.questions, start=1):
         for name, texts in _addressed(question):
+            place = Place(number, question.id, field=name, known_field=name)
             for sheet, area in texts:
                 extent = extents.get(sheet.casefold())
                 if sheet.casefold() not in extents:
-                    what = f"found worksheet {sheet!r}, expected one of the workbook's: {there}"
+                    problems.append(
+                        Problem("expected one of the workbook's", place, f"worksheet {sheet!r}", f": {there}")
+                    )
                 elif area is not None and (extent is None or area.intersection(extent) is None):
-                    used = "it has no cells" if extent is None else f"its cells end at {extent}"
-                    what = f"found {area}, outside what worksheet {sheet!r} uses: {used}"
-                else:
-                    continue
-                problems.append(f'question {question.id}, field "{name}": {what}')
+                    used = "no cell" if extent is None else extent
+                    problems.append(
+                        Problem("outside what its worksheet uses", place, f"{area}", f": {sheet!r} uses {used}")
+                    )
     return problems
 
 
@@ -402,8 +408,9 @@ _ABOUT_EXPECTED: Mapping[Kind, str] = {
 }
 
 
-def _expected(what: str) -> PydanticCustomError:
-    return PydanticCustomError("expected", "expected {what}", {"what": what})
+def _expected(what: str, detail: str = "") -> PydanticCustomError:
+    """`what` is the same whatever the question holds; `detail` may quote it."""
+    return PydanticCustomError("expected", "expected {what}{detail}", {"what": what, "detail": detail})
 
 
 def _digest(value: str | None) -> str | None:
@@ -437,45 +444,56 @@ def _unreadable(members: Iterable[Any], sheet: str) -> Iterator[str]:
             yield str(error)
 
 
-def _repeated(ids: Iterable[str]) -> list[str]:
+def _repeated(ids: Iterable[str]) -> list[Problem]:
     """Ids are compared without case, because the keys of a reply are."""
     counts = Counter(text.casefold() for text in ids)
-    return [f'question {name}, field "id": found {n} times, expected once' for name, n in counts.items() if n > 1]
+    return [_more_than_once("id", name, n) for name, n in counts.items() if n > 1]
 
 
-def _object(pairs: list[tuple[str, Any]], repeated: list[str]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, Any]], repeated: list[Problem]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         counts = Counter(key for key, _ in pairs)
-        where = f"question {found['id']}" if isinstance(found.get("id"), str) else "an object"
-        repeated += [f'{where}, field "{key}": found {n} times, expected once' for key, n in counts.items() if n > 1]
+        name = found["id"] if isinstance(found.get("id"), str) else ""
+        repeated += [_more_than_once(key, name, n) for key, n in counts.items() if n > 1]
     return found
 
 
-def _problem(error: ErrorDetails, questions: list[Any]) -> str:
-    """One line: which question, which field, what was found, what was expected."""
-    place = list(error["loc"])
-    subject = ""
-    if place[:1] == ["questions"] and len(place) > 1 and isinstance(place[1], int):
-        raw = questions[place[1]] if place[1] < len(questions) else None
+def _more_than_once(field: str, question: str, times: int) -> Problem:
+    place = Place(id=question, field=field, known_field=field if field in _FIELDS else "")
+    return Problem("expected once", place, f"{times} times")
+
+
+def _problem(error: ErrorDetails, questions: list[Any]) -> Problem:
+    """Which question, which field, what was found, what was expected."""
+    path = list(error["loc"])
+    number, name = None, ""
+    if path[:1] == ["questions"] and len(path) > 1 and isinstance(path[1], int):
+        raw = questions[path[1]] if path[1] < len(questions) else None
         named = raw.get("id") if isinstance(raw, dict) else None
-        number = f"number {place[1] + 1}"
-        subject = f"question {named} ({number})" if isinstance(named, str) and named else f"question {number}"
-        place = place[2:]
-        if len(place) > 1 and place[0] == "about" and place[1] in _ABOUT_FORMS:
-            del place[1]
-    field = f'field "{".".join(map(str, place))}"' if place else ""
-    where = ", ".join(part for part in (subject, field) if part) or "the file"
+        number, name = path[1] + 1, named if isinstance(named, str) else ""
+        path = path[2:]
+        if len(path) > 1 and path[0] == "about" and path[1] in _ABOUT_FORMS:
+            del path[1]
+    known = str(path[0]) if path and path[0] in _FIELDS else ""
+    place = Place(number, name, ".".join(map(str, path)), known)
     if error["type"] == "missing":
-        return f"{where}: missing"
+        return Problem("missing", place)
     if error["type"] == "extra_forbidden":
-        return f"{where}: found a field of this name, but there is none: remove it or correct its spelling"
+        return Problem("there is none of this name: remove it or correct its spelling", place)
+    found = _found(error["input"])
     if error["type"] == "model_type":
-        return f"{where}: found {_found(error['input'])}, expected an object"
+        return Problem("expected an object", place, found)
+    if error["type"] == "expected":
+        ctx = error["ctx"]
+        return Problem(f"expected {ctx['what']}", place, found, ctx["detail"])
     expected = error["msg"]
     if expected.startswith("Input should be "):
         expected = "expected " + expected.removeprefix("Input should be ")
-    return f"{where}: found {_found(error['input'])}, {expected}"
+    return Problem(expected, place, found)
+
+
+_FIELDS = frozenset({*Question.model_fields, *QuestionFile.model_fields, "schema"} - {"schema_"})
 
 
 def _found(value: Any) -> str:

@@ -116,7 +116,9 @@ def _judged(case: Case, own: str, unlabelled: bool, evidence: Callable[[Path], E
     fields = {"id": f"q{case.number}", **case.fields} if own else {**case.fields, "id": f"q{case.number}"}
     question, problems = question_problems(fields)
     yield from (
-        Doubt("not gradable", text) for text in problems if not (unlabelled and text.startswith('field "answer"'))
+        Doubt("not gradable", str(problem))
+        for problem in problems
+        if not (unlabelled and problem.place.known_field == "answer")
     )
     if case.workbook is None:
         yield Doubt("missing workbook", case.missing or "it is in no folder that was named")
@@ -159,7 +161,10 @@ def unfit(question: Question, book: Evidence) -> Iterator[Doubt]:
     file = QuestionFile(workbook="it", questions=(question,))
     misplaced = check_against(file, book.extents)
     if misplaced:
-        yield from (Doubt("not what the workbook says", text.partition(", ")[2]) for text in misplaced)
+        yield from (
+            Doubt("not what the workbook says", f'field "{problem.place.field}": {problem.said}')
+            for problem in misplaced
+        )
         return
     (asked,) = file.with_extents(book.extents).questions
     if (points := _graded(asked, question.answer)) < 1:

@@ -48,7 +48,7 @@ def check(folders: Sequence[Path], *, split_by_digest: bool = False) -> tuple[li
     checked = [_usable(found, by_file[str(found.question_path)]) for found in discovery.found]
     checked += [_wrong(unusable, by_file.get(str(unusable.question_path), [])) for unusable in discovery.unusable]
     checked += [Checked(name, side, here=False) for name, side in discovery.not_here.items()]
-    told = {text for unusable in discovery.unusable for text in unusable.problems}
+    told = {text for unusable in discovery.unusable for text in unusable.lines}
     return sorted(checked, key=lambda each: each.name), [text for text in discovery.problems if text not in told]
 
 
@@ -112,19 +112,21 @@ def _usable(found: Found, certificates: Sequence[Certificate]) -> Checked:
 
 def _wrong(unusable: Unusable, certificates: Sequence[Certificate]) -> Checked:
     """What is wrong with a question is among the doubts about it; what no doubt covers is said of the file."""
-    problems = [text.removeprefix(f"{unusable.question_path}: ") for text in unusable.problems]
-    if any(not certificate.certified for certificate in certificates):
-        of_file = () if unusable.questions else tuple(text for text in problems if not text.startswith("question "))
+    told = zip(unusable.problems, unusable.told, strict=True)
+    if not any(not certificate.certified for certificate in certificates):
+        of_file = unusable.told
+    elif unusable.questions is not None:
+        of_file = []
     else:
-        of_file = tuple(problems)
-    return Checked(unusable.name, unusable.set, tuple(certificates), of_file)
+        of_file = [text for problem, text in told if not problem.place.is_question]
+    return Checked(unusable.name, unusable.set, tuple(certificates), tuple(of_file))
 
 
 def _cases(unusable: Unusable) -> Iterator[Case]:
     path = unusable.question_path
     if unusable.questions is not None:
         rows: list[Any] = [question.model_dump() for question in unusable.questions.questions]
-        missing = "; ".join(text.removeprefix(f"{path}: ") for text in unusable.problems)
+        missing = "; ".join(unusable.told)
     else:
         rows, missing = _as_written(path), ""
     for number, row in enumerate(rows, start=1):

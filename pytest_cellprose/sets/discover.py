@@ -14,8 +14,11 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from pytest_cellprose.digest import sha256_of
-from pytest_cellprose.questions.schema import QuestionFile, QuestionFileError, load_questions, unquoted
+from pytest_cellprose.questions.problem import Place, Problem
+from pytest_cellprose.questions.schema import QuestionFile, QuestionFileError, load_questions
 from pytest_cellprose.record import SetName
+from pytest_cellprose.run.cache import TextCache
+from pytest_cellprose.sets.pinned import content_of, pinned
 from pytest_cellprose.sets.split import SPLIT_FILE, Split, SplitError, digest_side, load_split, set_of
 
 NOT_QUESTIONS = frozenset({SPLIT_FILE, "certification.json"})
@@ -45,12 +48,20 @@ class Unusable:
     name: str
     question_path: Path
     set: SetName
-    problems: tuple[str, ...]
-    """Without what was found, if it is held out."""
+    problems: tuple[Problem, ...]
     questions: QuestionFile | None = None
     """If they are right and only the workbook is not."""
     workbook_path: Path | None = None
     """If only the questions are wrong."""
+
+    @property
+    def told(self) -> list[str]:
+        """Its problems, a line each; of a held-out file nothing that it holds."""
+        return [problem.sealed if self.set == "heldout" else str(problem) for problem in self.problems]
+
+    @property
+    def lines(self) -> list[str]:
+        return [f"{self.question_path}: {text}" for text in self.told]
 
 
 @dataclass
@@ -74,15 +85,22 @@ class Discovery:
     problems: list[str] = field(default_factory=list)
 
 
-def discover(folders: Sequence[Path], *, split_by_digest: bool = False) -> Discovery:
+def discover(
+    folders: Sequence[Path],
+    *,
+    split_by_digest: bool = False,
+    elsewhere: Sequence[Split] = (),
+    texts: TextCache = TextCache(None),  # noqa: B008  # frozen
+) -> Discovery:
     """Every workbook of `folders`, searched through all their subfolders.
 
     `split_by_digest` divides folders without a ``split.json`` by `digest_side` instead of taking them as
-    development.
+    development. What splits `elsewhere` hold out is held out here, too. `texts` keeps what was worked out of a file.
     """
     result = Discovery()
     roots = _usable(folders, result.problems)
     splits = _splits(roots, result)
+    sides = _Sides([*splits.values(), *elsewhere], split_by_digest, texts)
     shelf = _Shelf(roots)
     claimed: dict[str, Path] = {}
     for root in roots:
@@ -93,9 +111,9 @@ def discover(folders: Sequence[Path], *, split_by_digest: bool = False) -> Disco
             try:
                 questions = load_questions(path)
             except QuestionFileError as error:
-                unusable = _unreadable(path, error, root, shelf, splits, split_by_digest)
+                unusable = _unreadable(path, error, shelf, _governing(path, root, splits), sides)
                 result.unusable.append(unusable)
-                result.problems += unusable.problems
+                result.problems += unusable.lines
                 continue
             if name in claimed:
                 result.problems.append(
@@ -106,15 +124,16 @@ def discover(folders: Sequence[Path], *, split_by_digest: bool = False) -> Disco
             governing = _governing(path, root, splits)
             if governing is None and root not in result.unsplit:
                 result.unsplit.append(root)
-            problems: list[str] = []
+            questions_sha256 = sha256_of(path)
+            problems: list[Problem] = []
             workbook = shelf.find(path, questions, problems)
             if workbook is None:
-                side = _side(name, questions.sha256 or "", governing, splits.values(), split_by_digest)
+                side = sides.of(name, questions.sha256 or "", questions_sha256, governing)
                 if shelf.is_absent(path, questions):
                     result.not_here[name] = side
                 else:
                     result.unusable.append(Unusable(name, path, side, tuple(problems), questions))
-                    result.problems += problems
+                    result.problems += result.unusable[-1].lines
                 continue
             digest = sha256_of(workbook)
             result.found.append(
@@ -122,9 +141,9 @@ def discover(folders: Sequence[Path], *, split_by_digest: bool = False) -> Disco
                     name=name,
                     question_path=path,
                     workbook_path=workbook,
-                    set=_side(name, digest, governing, splits.values(), split_by_digest),
+                    set=sides.of(name, digest, questions_sha256, governing, workbook),
                     questions=questions,
-                    questions_sha256=sha256_of(path),
+                    questions_sha256=questions_sha256,
                     workbook_sha256=digest,
                     changed=_changed(name, digest, governing),
                     answer_paths=shelf.answers(path, questions),
@@ -135,9 +154,9 @@ def discover(folders: Sequence[Path], *, split_by_digest: bool = False) -> Disco
 
 
 def _unreadable(
-    path: Path, error: QuestionFileError, root: Path, shelf: _Shelf, splits: dict[Path, Split], by_digest: bool
+    path: Path, error: QuestionFileError, shelf: _Shelf, governing: Split | None, sides: _Sides
 ) -> Unusable:
-    """A question file that is wrong. If it may be held out, by name or by any digest, its content is not quoted."""
+    """A question file that is wrong. It is held out if it may be, by name or by any digest."""
     try:
         raw: Any = json.loads(path.read_bytes().decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError):
@@ -145,12 +164,11 @@ def _unreadable(
     fields = raw if isinstance(raw, dict) else {}
     named = fields.get("workbook")
     workbook = shelf.first(path, named if isinstance(named, str) and named.strip() else f"{path.stem}.xlsx")
-    digests = {str(fields.get("sha256", "")).lower(), "" if workbook is None else sha256_of(workbook)}
-    governing = _governing(path, root, splits)
-    sides = {_side(path.stem, digest, governing, splits.values(), by_digest) for digest in digests}
-    side: SetName = "heldout" if "heldout" in sides else "development"
-    problems = error.problems if side == "development" else map(unquoted, error.problems)
-    return Unusable(path.stem, path, side, tuple(problems), workbook_path=workbook)
+    found = {sides.of(path.stem, str(fields.get("sha256", "")).lower(), "", governing)}
+    if workbook is not None:
+        found.add(sides.of(path.stem, sha256_of(workbook), "", governing, workbook))
+    side: SetName = "heldout" if "heldout" in found else "development"
+    return Unusable(path.stem, path, side, error.problems, workbook_path=workbook)
 
 
 def _usable(folders: Sequence[Path], problems: list[str]) -> list[Path]:
@@ -204,11 +222,26 @@ def _governing(path: Path, root: Path, splits: dict[Path, Split]) -> Split | Non
     return None
 
 
-def _side(name: str, digest: str, governing: Split | None, known: Iterable[Split], by_digest: bool) -> SetName:
-    side = set_of(name, digest, governing, known)
-    if governing is None and by_digest and side == "development":
-        return digest_side(name)
-    return side
+@dataclass(frozen=True)
+class _Sides:
+    """Which set a workbook belongs to."""
+
+    known: Sequence[Split]
+    by_digest: bool
+    texts: TextCache
+
+    def of(
+        self, name: str, sha256: str, questions_sha256: str, governing: Split | None, workbook: Path | None = None
+    ) -> SetName:
+        """By its name, the digests of its file and of its questions, and what the file holds, if it is here."""
+        if pinned().has_questions(questions_sha256):
+            return "heldout"
+        side = set_of(name, sha256, "", governing, self.known)
+        if side == "development" and workbook is not None:
+            side = set_of(name, sha256, content_of(workbook, sha256, self.texts), governing, self.known)
+        if governing is None and self.by_digest and side == "development":
+            return digest_side(name)
+        return side
 
 
 def _changed(name: str, digest: str, governing: Split | None) -> str | None:
@@ -262,29 +295,31 @@ class _Shelf:
                     break
         return found
 
-    def find(self, path: Path, questions: QuestionFile, problems: list[str]) -> Path | None:
+    def find(self, path: Path, questions: QuestionFile, problems: list[Problem]) -> Path | None:
         """The workbook's file, or None: absent, or a problem that has been noted."""
         candidates = self._candidates(path, questions.workbook)
         if not candidates:
             if not _is_bare(questions.workbook):
-                problems.append(f"{path}: workbook: no file {questions.workbook!r} beside it")
+                problems.append(Problem("expected a file beside it", _WORKBOOK, repr(questions.workbook)))
             return None
+        digests = {file: sha256_of(file) for file in candidates}
         if questions.sha256 is not None:
-            matching = [file for file in candidates if sha256_of(file) == questions.sha256]
+            matching = [file for file in candidates if digests[file] == questions.sha256]
             if not matching:
-                problems.append(
-                    f"{path}: sha256: {candidates[0]} has {sha256_of(candidates[0])}, not {questions.sha256}; "
-                    "the questions were written for another file"
-                )
+                found = f"{candidates[0]} with {digests[candidates[0]]}"
+                expected = "expected the file that the questions were written for"
+                problems.append(Problem(expected, _SHA256, found, f": {questions.sha256}"))
                 return None
             return matching[0]
-        if len({sha256_of(file) for file in candidates}) > 1:
-            problems.append(
-                f"{path}: workbook: {questions.workbook!r} is ambiguous: "
-                f"{', '.join(map(str, candidates))}; give its sha256 or a path"
-            )
+        if len(set(digests.values())) > 1:
+            found = f"{questions.workbook!r} as {', '.join(map(str, candidates))}"
+            problems.append(Problem("ambiguous: give its sha256 or a path", _WORKBOOK, found))
             return None
         return candidates[0]
+
+
+_WORKBOOK = Place(field="workbook", known_field="workbook")
+_SHA256 = Place(field="sha256", known_field="sha256")
 
 
 def _is_bare(name: str) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from pytest_cellprose.record import Frozen, SetName
+from pytest_cellprose.sets.pinned import pinned
 
 SPLIT_FILE = "split.json"
 SEED = 20261009
@@ -31,6 +32,8 @@ class Split(Frozen):
     development: dict[str, str] = Field(default_factory=dict)
     """Workbook name -> SHA-256 of its ``.xlsx``."""
     heldout: dict[str, str] = Field(default_factory=dict)
+    questions: dict[str, str] = Field(default_factory=dict)
+    """Held-out workbook -> SHA-256 of its question file: what is asked is frozen with what it is asked about."""
 
 
 def load_split(path: Path) -> Split:
@@ -51,13 +54,19 @@ def always_held_out(name: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in ALWAYS_HELD_OUT)
 
 
-def set_of(name: str, sha256: str, governing: Split | None, known: Iterable[Split]) -> SetName:
-    """The set of a workbook whose question file lies in a folder that `governing` rules.
+def is_known_heldout(name: str, sha256: str, content: str, known: Iterable[Split]) -> bool:
+    """Whether a workbook is held out wherever it lies: by its name, or by a digest that is pinned or in a split.
 
-    What any known split lists as held out, by name or by digest, is held out wherever it lies. A folder
-    without a split is development.
+    An empty digest (`pytest_cellprose.sets.pinned.content_sha256`, or of the file) is not known.
     """
-    if always_held_out(name) or any(name in split.heldout or sha256 in split.heldout.values() for split in known):
+    if always_held_out(name) or pinned().holds(sha256, content):
+        return True
+    return any(name in split.heldout or sha256 in split.heldout.values() for split in known)
+
+
+def set_of(name: str, sha256: str, content: str, governing: Split | None, known: Iterable[Split]) -> SetName:
+    """The set of a workbook whose question file lies in a folder that `governing` rules; without one, development."""
+    if is_known_heldout(name, sha256, content, known):
         return "heldout"
     if governing is None or name in governing.development:
         return "development"

@@ -229,5 +229,5 @@ def test_scoring_with_a_broken_held_out_question_file_quotes_nothing_of_it(
         break_it(path)
         main(["score", str(path), str(path.parent / "reply.txt")])
     printed = capsys.readouterr()
-    assert "rw_delta.json: question q3" in printed.err
+    assert "rw_delta.json: question number 3" in printed.err
     assert leaked(printed.out, printed.err) == []

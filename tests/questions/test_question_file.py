@@ -55,7 +55,7 @@ def write(tmp_path: Path, *questions: Any, **top: Any) -> Path:
 def problems(path: Path) -> list[str]:
     with pytest.raises(QuestionFileError) as caught:
         load_questions(path)
-    lines = list(caught.value.problems)
+    lines = caught.value.lines(sealed=False)
     assert all(line.startswith(str(path)) and "\n" not in line for line in lines)
     return [line.removeprefix(f"{path}: ") for line in lines]
 
@@ -270,13 +270,54 @@ def test_extents_are_filled_in(tmp_path: Path) -> None:
 def test_only_what_is_certainly_wrong_with_the_workbook_is_said(tmp_path: Path) -> None:
     loaded = load_questions(write(tmp_path, *ALL))
     assert check_against(loaded, {"MODEL": Range(1, 1, 60, 90), "inputs": Range(1, 1, 9, 9)}) == []
-    lines = check_against(loaded, {"model": Range(1, 1, 3, 4)})
-    assert lines == [
-        "question q1, field \"about\": found D41, outside what worksheet 'Model' uses: its cells end at A1:D3",
-        "question q2, field \"answer\": found D41, outside what worksheet 'Model' uses: its cells end at A1:D3",
-        "question q3, field \"about\": found D41, outside what worksheet 'Model' uses: its cells end at A1:D3",
-        "question q3, field \"answer\": found worksheet 'Inputs', expected one of the workbook's: model",
-        "question q3, field \"answer\": found C7, outside what worksheet 'Model' uses: its cells end at A1:D3",
-        "question q4, field \"about\": found worksheet 'Inputs', expected one of the workbook's: model",
-        "question q5, field \"answer\": found S3, outside what worksheet 'Model' uses: its cells end at A1:D3",
+    problems = check_against(loaded, {"model": Range(1, 1, 3, 4)})
+    outside, elsewhere = "outside what its worksheet uses: 'Model' uses A1:D3", "expected one of the workbook's: model"
+    assert [str(problem) for problem in problems] == [
+        f'question q1 (number 1), field "about": found D41, {outside}',
+        f'question q2 (number 2), field "answer": found D41, {outside}',
+        f'question q3 (number 3), field "about": found D41, {outside}',
+        f"question q3 (number 3), field \"answer\": found worksheet 'Inputs', {elsewhere}",
+        f'question q3 (number 3), field "answer": found C7, {outside}',
+        f"question q4 (number 4), field \"about\": found worksheet 'Inputs', {elsewhere}",
+        f'question q5 (number 5), field "answer": found S3, {outside}',
+    ]
+    assert [problem.sealed for problem in problems][2:4] == [
+        'question number 3, field "about": outside what its worksheet uses',
+        'question number 3, field "answer": expected one of the workbook\'s',
+    ]
+
+
+SECRET = st.sampled_from(["SECRET", "SECRET-ID 42", "qSECRET", "Secret!A1", "Q1SECRET: found x", "SECRET\nfield"])
+SECRETS = st.recursive(
+    SECRET | st.none() | st.booleans(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(SECRET | st.sampled_from([*VALUE, *TRACE]), inner),
+    max_leaves=8,
+)
+
+
+@given(st.lists(SECRETS | st.fixed_dictionaries({key: SECRETS for key in VALUE}), min_size=1, max_size=3), SECRETS)
+def test_sealed_lines_say_where_and_nothing_that_the_file_holds(
+    tmp_path_factory: pytest.TempPathFactory, questions: list[Any], top: Any
+) -> None:
+    """Whatever is a secret in it: an id, a field's name, a value, a key given twice."""
+    path = tmp_path_factory.getbasetemp() / "sealed.json"
+    extra = top if isinstance(top, dict) else {"SECRET top": top}
+    content = {"schema": 1, "workbook": "a.xlsx", **extra, "questions": questions}
+    path.write_text(json.dumps(content).replace('"text":', '"SECRET": 1, "SECRET": 2, "text":'), encoding="utf-8")
+    with pytest.raises(QuestionFileError) as caught:
+        load_questions(path)
+    sealed = caught.value.lines(sealed=True)
+    assert len(sealed) == len(caught.value.lines(sealed=False))
+    assert all(line.startswith(f"{path}: ") and line != f"{path}: " for line in sealed)
+    assert "secret" not in "".join(sealed).lower()
+
+
+def test_a_sealed_line_names_number_and_field(tmp_path: Path) -> None:
+    path = write(tmp_path, VALUE, {**TRACE, "id": "SECRET-ID 42", "SECRET FIELD 7": 1, "answer": ["Secret"]})
+    with pytest.raises(QuestionFileError) as caught:
+        load_questions(path)
+    assert [line.removeprefix(f"{path}: ") for line in caught.value.lines(sealed=True)] == [
+        'question number 2, field "id": expected q followed by letters, digits or underscores, like q1',
+        'question number 2, field "answer": expected addresses only',
+        "question number 2, a field: there is none of this name: remove it or correct its spelling",
     ]
