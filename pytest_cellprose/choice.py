@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_cellprose.draft import Draft, Problem, counted, relative, some
+from pytest_cellprose.draft import Draft, counted, relative, some
 from pytest_cellprose.options import Settings
 from pytest_cellprose.questions.schema import check_against
 from pytest_cellprose.run.cache import TextCache

@@ -53,6 +53,8 @@ class Settings:
     cells: tuple[Path, ...]
     """The cells folders, absolute, in the order of search."""
     out: Path
+    usual_out: Path
+    """Where runs are stored if ``--cellprose-out`` does not say otherwise."""
     final: bool = False
     live: bool = False
     """Paid calls are allowed; `final` implies it."""
@@ -361,6 +363,7 @@ def read_settings(config: pytest.Config) -> Settings:
     settings = Settings(
         cells=cells_folders(config),
         out=out_folder(config),
+        usual_out=usual_out_folder(config),
         final=final,
         live=final or bool(option("cellprose_live")),
         models=checked("--cellprose-models", option("cellprose_models"), _names, "a list of models"),
@@ -421,6 +424,11 @@ def out_folder(config: pytest.Config) -> Path:
     given = config.getoption("cellprose_out")
     if given is not None:
         return Path(config.invocation_params.dir / given).resolve()
+    return usual_out_folder(config)
+
+
+def usual_out_folder(config: pytest.Config) -> Path:
+    """The same, whatever ``--cellprose-out`` says."""
     return (config.rootpath / (config.getini("cellprose_out") or DEFAULT_OUT)).resolve()
 
 

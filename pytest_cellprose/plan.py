@@ -7,7 +7,7 @@ encodings. It is built once, before anything is collected; what it refuses, it r
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from pytest_cellprose.options import DEFAULT_CHALLENGER, Settings
 from pytest_cellprose.record import Git, utc_now
 from pytest_cellprose.run.budget import nanousd
 from pytest_cellprose.run.cache import TextCache, code_digest
-from pytest_cellprose.run.history import earlier_runs, history
+from pytest_cellprose.run.history import EarlierRuns, earlier_runs, history
 from pytest_cellprose.run.identity import experiment_id, git_state, new_run_id, versions
 from pytest_cellprose.run.inputs import with_encoded
 from pytest_cellprose.run.manifest import (
@@ -71,6 +71,8 @@ class Plan:
     """Lines for the header."""
     refusals: tuple[Problem, ...] = ()
     """What the gate would refuse; only ``--collect-only`` gets to see a plan that has any."""
+    earlier: EarlierRuns = field(default_factory=EarlierRuns)
+    """Of a final run: all that is known to have run before it."""
 
     @property
     def matrix(self) -> Matrix:
@@ -181,7 +183,8 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         ancestor=None if ancestor is None else ancestor.folder,
         caps={vendor: nanousd(cap) for vendor, cap in settings.vendor_caps.items()},
     )
-    return Plan(spec, tuple(_header(settings, matrix, discovery, draft)), tuple(draft.gate))
+    earlier = earlier_runs([settings.usual_out, settings.out], root) if settings.final else EarlierRuns()
+    return Plan(spec, tuple(_header(settings, matrix, discovery, draft)), tuple(draft.gate), earlier)
 
 
 def _shard(settings: Settings, matrix: Matrix, line: CommandLine, draft: Draft) -> Shard | None:
@@ -206,7 +209,7 @@ def with_inputs(plan: Plan, texts: EncodedTexts) -> Plan:
     manifest = with_encoded(plan.spec.manifest, texts)
     notes = plan.notes
     if manifest.mode == "final":
-        found = history(manifest, earlier_runs(plan.spec.out))
+        found = history(manifest, plan.earlier)
         notes += found.notes
         update = {
             "deviations": [*found.deviations, *manifest.deviations],

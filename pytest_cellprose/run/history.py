@@ -1,5 +1,6 @@
-"""What earlier runs say about a final run: a held-out workbook that was run before under another method is a deviation
-that rules publication out (protocol section 3). Results that a change followed are exploratory."""
+"""What earlier runs say about a final run: a held-out workbook that was run before under another method, or with other
+questions, is a deviation that rules publication out (protocol section 3). Results that a change followed are
+exploratory."""
 
 from __future__ import annotations
 
@@ -8,17 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_cellprose.draft import counted, some
+from pytest_cellprose.run.identity import committed_manifests
 from pytest_cellprose.run.manifest import Manifest, WorkbookEntry
-from pytest_cellprose.run.store import Store, StoreError
+from pytest_cellprose.run.store import Store, StoreError, read_manifest
 
 
 @dataclass(frozen=True)
 class EarlierRuns:
-    """The manifests under an out folder, oldest first. Each means that something ran."""
+    """Their manifests, oldest first. Each means that something ran."""
 
     manifests: Sequence[Manifest] = ()
     unreadable: Sequence[str] = ()
-    """File names of those that this version cannot read."""
+    """Names of those that this version cannot read."""
 
 
 @dataclass(frozen=True)
@@ -30,15 +32,30 @@ class History:
     notes: tuple[str, ...] = ()
 
 
-def earlier_runs(out: Path) -> EarlierRuns:
-    """Every manifest that was written under `out`."""
-    manifests, unreadable = [], []
-    for path in sorted((out / "runs").glob("*.json")):
+def earlier_runs(outs: Iterable[Path], root: Path) -> EarlierRuns:
+    """Every manifest that was written under one of `outs`, and every one that the repository of `root` ever had."""
+    found: dict[str, list[Manifest]] = {}
+    unreadable: list[str] = []
+    for out in dict.fromkeys(outs):
+        for path in sorted((out / "runs").glob("*.json")):
+            try:
+                _note(Store(out, path.stem).manifest(), found)
+            except StoreError:
+                unreadable.append(path.name)
+    for name, content in committed_manifests(root).items():
         try:
-            manifests.append(Store(out, path.stem).manifest())
+            _note(read_manifest(content, name), found)
         except StoreError:
-            unreadable.append(path.name)
-    return EarlierRuns(manifests, unreadable)
+            unreadable.append(name)
+    return EarlierRuns([each for run in sorted(found) for each in found[run]], unreadable)
+
+
+def _note(manifest: Manifest, found: dict[str, list[Manifest]]) -> None:
+    """Once for each run, unless two of its manifests tell of other workbooks or another method."""
+    known = found.setdefault(manifest.run, [])
+    same = {"matrix", "method", "encoding_versions", "encoded", "encoding_code"}
+    if all(manifest.model_dump(include=same) != other.model_dump(include=same) for other in known):
+        known.append(manifest)
 
 
 def history(now: Manifest, earlier: EarlierRuns) -> History:
@@ -49,10 +66,9 @@ def history(now: Manifest, earlier: EarlierRuns) -> History:
     for before in earlier.manifests:
         under: dict[str, list[str]] = {}
         for workbook in _heldout(now):
-            for known in before.matrix.workbooks:
-                if _is_same(workbook, known):
-                    under.setdefault(_how(workbook, known, now, before), []).append(workbook.name)
-                    break
+            known = _known(workbook, before)
+            if known is not None:
+                under.setdefault(_how(workbook, known, now, before), []).append(workbook.name)
         for how, names in under.items():
             if how:
                 one, were = ("workbook", "was") if len(names) == 1 else ("workbooks", "were")
@@ -77,9 +93,15 @@ def _heldout(manifest: Manifest) -> Iterable[WorkbookEntry]:
     return (book for book in manifest.matrix.workbooks if book.set == "heldout")
 
 
-def _is_same(one: WorkbookEntry, other: WorkbookEntry) -> bool:
-    """By content: under another name a workbook, or a set of questions, is no other."""
-    return one.workbook_sha256 == other.workbook_sha256 or one.questions_sha256 == other.questions_sha256
+def _known(workbook: WorkbookEntry, before: Manifest) -> WorkbookEntry | None:
+    """What an earlier run had of it, by content: under another name a workbook, or a set of questions, is no other."""
+
+    def in_common(other: WorkbookEntry) -> int:
+        same_questions = workbook.questions_sha256 == other.questions_sha256
+        return same_questions + (workbook.workbook_sha256 == other.workbook_sha256)
+
+    best = max(before.matrix.workbooks, key=in_common, default=None)
+    return best if best is not None and in_common(best) else None
 
 
 def _how(workbook: WorkbookEntry, known: WorkbookEntry, now: Manifest, before: Manifest) -> str:
@@ -92,7 +114,12 @@ def _how(workbook: WorkbookEntry, known: WorkbookEntry, now: Manifest, before: M
     elif now.method is not None:
         others += ["other prompts"] if before.method.prompts != now.method.prompts else []
         others += ["another scorer"] if before.method.scorer != now.method.scorer else []
-    return f"under {_and(others)}" if others else ""
+    ways = [f"under {_and(others)}"] if others else []
+    if workbook.workbook_sha256 != known.workbook_sha256:
+        ways.insert(0, "with another workbook, so as another test set")
+    elif workbook.questions_sha256 != known.questions_sha256:
+        ways.insert(0, "with other questions, so as another test set")
+    return ", and ".join(ways)
 
 
 def _is_another(name: str, workbook: WorkbookEntry, known: WorkbookEntry, now: Manifest, before: Manifest) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import secrets
 import subprocess
 from collections.abc import Sequence
@@ -37,6 +38,9 @@ PACKAGES = (
     "toon-format",
 )
 """Their versions are part of a run: each has a hand in what was sent, answered, counted or scored."""
+
+RUN_ID_GLOB = "[0-9]" * 8 + "T" + "[0-9]" * 9 + "Z-" + "[0-9a-f]" * 6
+"""What `new_run_id` gives, as git and shells match it."""
 
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """What a repository without a commit is compared with; git knows it everywhere."""
@@ -100,11 +104,11 @@ def versions() -> dict[str, str]:
 
 def git_state(root: Path, out: Path) -> Git:
     """The repository that holds `root`: its commit, whether it is dirty as git sees it, untracked files included,
-    and if it is, the digest of what differs. `out` is excluded."""
+    and if it is, the digest of what differs. What runs wrote under `out` is excluded, and nothing else there."""
     top = _git(root, "rev-parse", "--show-toplevel")
     if top is None:
         return Git()
-    paths = _all_but(out, Path(top).resolve())
+    paths = _all_but_runs(out, Path(top).resolve())
     commit = _git(root, "rev-parse", "--verify", "--quiet", "HEAD")
     status = _git(root, "status", "--porcelain", "--untracked-files=normal", "--", *paths)
     dirty = None if status is None else status != ""
@@ -117,20 +121,61 @@ def has_commit(root: Path, commit: str) -> bool:
 
 
 def same_but_results(root: Path, out: Path, commit: str) -> bool:
-    """Whether HEAD has the same files as `commit`, those under `out` aside; False if there is no such commit."""
+    """Whether HEAD has the same files as `commit`, what runs wrote under `out` aside; False if there is no such
+    commit."""
     top = _git(root, "rev-parse", "--show-toplevel")
     if top is None:
         return False
-    return (
-        _git(root, "diff", "--quiet", "--no-ext-diff", commit, "HEAD", "--", *_all_but(out, Path(top).resolve())) == ""
-    )
+    paths = _all_but_runs(out, Path(top).resolve())
+    return _git(root, "diff", "--quiet", "--no-ext-diff", commit, "HEAD", "--", *paths) == ""
 
 
-def _all_but(out: Path, top: Path) -> list[str]:
-    """Pathspecs of a whole repository without the out folder."""
-    if out == top or not out.is_relative_to(top):
+def repository(root: Path) -> Path | None:
+    """The top folder of the repository that holds `root`."""
+    top = _git(root, "rev-parse", "--show-toplevel")
+    return None if top is None else Path(top).resolve()
+
+
+def tracked_files(root: Path, name: str) -> list[Path]:
+    """Every file of that name that git tracks in the repository that holds `root`."""
+    top = repository(root)
+    listed = None if top is None else _git_bytes(top, "ls-files", "-z", "--", f":(top,glob)**/{name}")
+    if top is None or listed is None:
+        return []
+    return [top / os.fsdecode(path) for path in listed.split(b"\0") if path]
+
+
+def committed_manifests(root: Path) -> dict[str, bytes]:
+    """Every version of every ``runs/RUN.json`` that the history of HEAD has, deleted ones too: name in git -> content.
+
+    A shallow clone knows no more than it has.
+    """
+    spec = f":(top,glob)**/runs/{RUN_ID_GLOB}.json"
+    raw = ("--format=", "--raw", "-z", "--no-abbrev", "--no-renames", "--full-history", "-m", "--root")
+    listed = _git_bytes(root, "log", *raw, "HEAD", "--", spec)
+    fields = [] if listed is None else listed.split(b"\0")
+    found: dict[str, bytes] = {}
+    for change, path in zip(fields[::2], fields[1::2], strict=False):  # ":100644 100644 OLD NEW M", then the path
+        blob = change.split()[3].decode()
+        if set(blob) != {"0"}:
+            content = _git_bytes(root, "cat-file", "blob", blob)
+            if content is not None:
+                found[f"{os.fsdecode(path)}@{blob[:12]}"] = content
+    return found
+
+
+def _all_but_runs(out: Path, top: Path) -> list[str]:
+    """Pathspecs of a whole repository without what runs write under an out folder: their manifests and folders."""
+    if not out.is_relative_to(top):
         return [":/"]
-    return [":/", f":(exclude,top,literal){out.relative_to(top).as_posix()}"]
+    under = "" if out == top else _literally(out.relative_to(top).as_posix() + "/")
+    written = (f"runs/{RUN_ID_GLOB}.json", f"{RUN_ID_GLOB}/**")
+    return [":/", *(f":(exclude,top,glob){under}{files}" for files in written)]
+
+
+def _literally(path: str) -> str:
+    """A path in a pathspec with ``glob``."""
+    return re.sub(r"([\\*?\[])", r"\\\1", path)
 
 
 def _diff_sha256(top: Path, commit: str | None, paths: Sequence[str]) -> str | None:

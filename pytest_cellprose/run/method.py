@@ -21,6 +21,7 @@ SCORER = tuple(
     PACKAGE / file
     for file in (
         "questions/cellset.py",
+        "questions/problem.py",
         "questions/schema.py",
         "questions/scoring.py",
         "questions/spreadsheetbench.py",

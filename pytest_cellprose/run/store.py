@@ -27,11 +27,12 @@ from pydantic import BaseModel, ValidationError
 
 from pytest_cellprose.record import RECORD_SCHEMA, CellId, Record, SetName
 from pytest_cellprose.run.home import note_moved, original_of
+from pytest_cellprose.run.identity import RUN_ID_GLOB
 from pytest_cellprose.run.lock import holder_of
 from pytest_cellprose.run.manifest import MANIFEST_SCHEMA, Manifest
 
-_IGNORE_ALL_BUT_MANIFESTS = "*\n!runs/\n!runs/*.json\n"
-
+_IGNORE_RUNS = f"/.gitignore\n/{RUN_ID_GLOB}/\n"
+"""Runs' folders, and nothing else: the out folder may hold files that are to be committed. Manifests are."""
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -103,7 +104,7 @@ class Store:
         self.manifest_path.parent.mkdir(parents=True, exist_ok=True)
         ignore = self.out / ".gitignore"
         if not ignore.exists():
-            ignore.write_text(_IGNORE_ALL_BUT_MANIFESTS, encoding="utf-8")
+            ignore.write_text(_IGNORE_RUNS, encoding="utf-8")
         replace_text(self.manifest_path, manifest.model_dump_json(indent=1) + "\n")
 
     def remove_empty_folders(self) -> None:
@@ -111,7 +112,7 @@ class Store:
         with contextlib.suppress(OSError):
             self.manifest_path.parent.rmdir()
             ignore = self.out / ".gitignore"
-            if list(self.out.iterdir()) == [ignore] and ignore.read_text("utf-8") == _IGNORE_ALL_BUT_MANIFESTS:
+            if list(self.out.iterdir()) == [ignore] and ignore.read_text("utf-8") == _IGNORE_RUNS:
                 ignore.unlink()
             self.out.rmdir()
 
@@ -121,9 +122,7 @@ class Store:
             text = self.manifest_path.read_bytes()
         except OSError as error:
             raise StoreError(f"{self.manifest_path}: cannot be read: {error.strerror}") from None
-        manifest = _validated(Manifest, text, MANIFEST_SCHEMA, str(self.manifest_path))
-        if manifest is None:
-            raise StoreError(f"{self.manifest_path}: not a JSON object")
+        manifest = read_manifest(text, str(self.manifest_path))
         if manifest.run != self.run:
             raise StoreError(
                 f"{self.manifest_path}: is the manifest of run {manifest.run}, not of {self.run}: "
@@ -307,6 +306,14 @@ def lineage(store: Store) -> list[Store]:
         if older is None or not older.exists or older in runs:
             return runs
         runs.append(older)
+
+
+def read_manifest(content: bytes, where: str) -> Manifest:
+    """Raises `StoreError` for a damaged or foreign manifest; `where` names it."""
+    manifest = _validated(Manifest, content, MANIFEST_SCHEMA, where)
+    if manifest is None:
+        raise StoreError(f"{where}: not a JSON object")
+    return manifest
 
 
 def open_run(out: Path, run: str) -> Store:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -79,15 +80,18 @@ def test_what_changed_nothing_that_was_sent_or_scored_is_the_same_method(change:
 def test_a_workbook_is_known_by_its_content_and_by_its_questions() -> None:
     other = METHOD.model_copy(update={"prompts": "0" * 64})
     (book, second) = run().matrix.workbooks
-    for known in (
-        book.model_copy(update={"name": "x", "questions_sha256": "0"}),
-        book.model_copy(update={"name": "x", "workbook_sha256": "0"}),
+    for known, change in (
+        (book.model_copy(update={"name": "x"}), ""),
+        (book.model_copy(update={"name": "x", "questions_sha256": "0"}), "with other questions"),
+        (book.model_copy(update={"name": "x", "workbook_sha256": "0"}), "with another workbook"),
     ):
         before = run("r1", method=other)
         before = before.model_copy(update={"matrix": before.matrix.model_copy(update={"workbooks": [known]})})
-        assert history(run(), EarlierRuns([before])).deviations == (
-            "held-out workbook rw_a was run in r1 under other prompts",
-        )
+        how = f"{change}, so as another test set, and under other prompts" if change else "under other prompts"
+        assert history(run(), EarlierRuns([before])).deviations == (f"held-out workbook rw_a was run in r1 {how}",)
+        same_method = before.model_copy(update={"method": METHOD})
+        again = (f"held-out workbook rw_a was run in r1 {change}, so as another test set",) if change else ()
+        assert history(run(), EarlierRuns([same_method])).deviations == again
     same_name = second.model_copy(update={"workbook_sha256": "0", "questions_sha256": "0"})
     before = before.model_copy(update={"matrix": before.matrix.model_copy(update={"workbooks": [same_name]})})
     assert history(run(), EarlierRuns([before])).deviations == ()
@@ -103,7 +107,8 @@ def test_a_workbook_that_was_tuned_on_is_not_held_out() -> None:
 
 
 def plan(out: Path, **fields: Any) -> Plan:
-    return Plan(RunSpec(manifest=run(**fields), sources={}, models={}, out=out, cache=None), ("first",))
+    spec = RunSpec(manifest=run(**fields), sources={}, models={}, out=out, cache=None)
+    return Plan(spec, ("first",), earlier=earlier_runs([out], out))
 
 
 def test_it_rules_publication_out_and_only_of_a_final_run(tmp_path: Path) -> None:
@@ -123,9 +128,42 @@ def test_a_manifest_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     Store(tmp_path, "r1").write_manifest(run("r1"))
     (tmp_path / "runs" / "broken.json").write_text('{"schema": 1, "run"')
     (tmp_path / "runs" / "later.json").write_text('{"schema": 99}')
-    found = history(run(), earlier_runs(tmp_path))
+    found = history(run(), earlier_runs([tmp_path, tmp_path], tmp_path))
     assert found.deviations == ()
     assert found.notes == (
         "2 held-out workbooks run before under the same method, in r1",
         "2 manifests that this version cannot read, so that what they ran is not known: broken.json, later.json",
     )
+
+
+def test_a_committed_manifest_is_known_wherever_results_go_now_and_though_it_was_deleted(tmp_path: Path) -> None:
+    """In any folder of the repository, and each version of it."""
+
+    def git(*arguments: str) -> None:
+        command = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *arguments]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+
+    git("init", "--initial-branch=main")
+    first, second, third = (f"2026112{day}T120000000Z-00000{day}" for day in (1, 2, 3))
+    other = METHOD.model_copy(update={"prompts": "0" * 64})
+    Store(tmp_path / "results", first).write_manifest(run(first, method=other))
+    git("add", "-A")
+    git("commit", "-m", "a run")
+    Store(tmp_path / "results", first).write_manifest(run(first))  # made to look harmless
+    git("commit", "-am", "an edit")
+    git("rm", "-q", f"results/runs/{first}.json")
+    git("commit", "-m", "forgotten")
+    git("checkout", "-q", "-b", "side")
+    Store(tmp_path / "deep" / "elsewhere", second).write_manifest(run(second))
+    git("add", "-A")
+    git("commit", "-m", "on a branch")
+    git("checkout", "-q", "main")
+    git("merge", "-q", "--no-ff", "--strategy=ours", "side", "-m", "without its files")
+    Store(tmp_path / "new", third).write_manifest(run(third))
+    found = earlier_runs([tmp_path / "new", tmp_path / "fresh"], tmp_path)
+    assert [manifest.run for manifest in found.manifests] == [first, first, second, third]
+    assert history(run(), found).deviations == (
+        f"held-out workbooks rw_a, rw_b were run in {first} under other prompts",
+    )
+    (note,) = history(run(), EarlierRuns([each for each in found.manifests if each.method == METHOD])).notes
+    assert note == f"2 held-out workbooks run before under the same method, in {first}, {second}, {third}"

@@ -23,6 +23,7 @@ from pytest_cellprose.run import method as module
 from pytest_cellprose.run.identity import experiment_id, git_state, same_but_results, versions
 from pytest_cellprose.run.manifest import Manifest
 from pytest_cellprose.run.method import SCORER, method, package_sha256
+from pytest_cellprose.run.store import Store
 from tests.report.report_factories import manifest as make_manifest
 
 PACKAGE = Path(pytest_cellprose.__file__).parent
@@ -253,11 +254,68 @@ def test_results_and_ignored_files_leave_it_clean(repository: Repository) -> Non
     (top / ".gitignore").write_text("*.tmp\n")
     git("add", "-A")
     git("commit", "-m", "ignore")
-    (top / "results").mkdir()
-    (top / "results" / "run.json").write_text("{}")
     (top / "x.tmp").write_text("")
+    written(top / "results")
     assert git_state(top, top / "results").dirty is False
-    assert git_state(top, top).dirty is True  # an out folder that is the whole repository hides nothing
+    assert git_state(top, top / "elsewhere").dirty is True
+
+
+def written(out: Path, run: str = "20261129T214718042Z-3f9a2c") -> None:
+    """What a run leaves."""
+    (out / run).mkdir(parents=True, exist_ok=True)
+    (out / "runs").mkdir(exist_ok=True)
+    (out / "runs" / f"{run}.json").write_text("{}")
+    (out / run / "records-heldout.jsonl").write_text("{}")
+
+
+@pytest.mark.parametrize("out", [".", "cells", "cells/[odd] *", ".hidden"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "test_cells.py",
+        "runs/other.json",
+        "runs/test_x.py",
+        "20261129/conftest.py",
+        "new/20261129T214718042Z-3f9a2c.json",
+    ],
+)
+def test_an_out_folder_hides_what_runs_wrote_and_nothing_else(repository: Repository, out: str, name: str) -> None:
+    """Neither a changed file nor a new one; a tracked one of a run may differ."""
+    top, git = repository
+    path = top / out / name
+    written(top / out)
+    git("add", "-A")
+    git("commit", "-m", "a run, committed with its records")
+    written(top / out, "20261130T000000000Z-000000")
+    run_file = top / out / "20261129T214718042Z-3f9a2c" / "records-heldout.jsonl"
+    run_file.write_text("more")
+    assert git_state(top, (top / out).resolve()).dirty is False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("one")
+    new = git_state(top, (top / out).resolve())
+    assert (new.dirty, new.diff_sha256 is None) == (True, False)
+    git("add", "-A")
+    git("commit", "-m", "all")
+    assert git_state(top, (top / out).resolve()).dirty is False
+    path.write_text("two")
+    changed = git_state(top, (top / out).resolve())
+    assert changed.dirty is True
+    assert changed.diff_sha256 not in (None, new.diff_sha256)
+
+
+def test_the_ignore_file_of_an_out_folder_hides_no_other_file(repository: Repository) -> None:
+    top, git = repository
+    (top / "cells").mkdir()
+    (top / "cells" / "test_cells.py").write_text("")
+    git("add", "-A")
+    git("commit", "-m", "cells")
+    Store(top / "cells", "20261129T214718042Z-3f9a2c").write_manifest(make_manifest())
+    (top / "cells" / "20261129T214718042Z-3f9a2c").mkdir()
+    (top / "cells" / "20261129T214718042Z-3f9a2c" / "records-heldout.jsonl").write_text("")
+    assert git_state(top, top / "cells").dirty is False
+    assert git("status", "--porcelain", "-uall").split() == ["??", "cells/runs/20261129T214718042Z-3f9a2c.json"]
+    (top / "cells" / "conftest.py").write_text("")
+    assert git_state(top, top / "cells").dirty is True
 
 
 def test_a_users_taste_in_diffs_does_not_count(repository: Repository) -> None:
@@ -296,8 +354,7 @@ def test_without_repository_or_commit_there_is_none(tmp_path: Path) -> None:
 def test_a_later_commit_of_results_alone_is_the_same(repository: Repository) -> None:
     top, git = repository
     first = git("rev-parse", "HEAD").strip()
-    (top / "results").mkdir()
-    (top / "results" / "run.json").write_text("{}")
+    written(top / "results")
     git("add", "-A")
     git("commit", "-m", "a run")
     assert same_but_results(top, top / "results", first)

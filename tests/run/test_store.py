@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from pytest_cellprose.record import Record
 from pytest_cellprose.report.analysis import analyse
+from pytest_cellprose.run.identity import new_run_id
 from pytest_cellprose.run.manifest import Manifest
 from pytest_cellprose.run.store import Index, Store, StoreError, line_of, open_run, replace_text
 from tests.report.report_factories import manifest as make_manifest
@@ -37,6 +38,7 @@ def test_what_is_appended_is_read(tmp_path: Path, plan: Manifest, some: Record) 
 def test_held_out_records_have_a_file_that_git_ignores(tmp_path: Path, plan: Manifest, some: Record) -> None:
     import subprocess
 
+    plan = plan.model_copy(update={"run": new_run_id()})
     store = Store(tmp_path / "results", plan.run)
     store.append(some.model_copy(update={"set": "heldout"}), plan)
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
