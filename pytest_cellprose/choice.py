@@ -4,7 +4,7 @@ readable, and certified."""
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,8 @@ from pytest_cellprose.sets.certify import Reason
 from pytest_cellprose.sets.check import uncertified
 from pytest_cellprose.sets.discover import Discovery, Found
 from pytest_cellprose.sets.draw import LookedAt, drawn, looked_at
-from pytest_cellprose.sets.split import SEED
+from pytest_cellprose.sets.frozen import differences, frozen_set
+from pytest_cellprose.sets.split import SEED, Split
 from pytest_cellprose.workbook.model import WorkbookError
 
 CHECK = "python -m pytest_cellprose sets check"
@@ -37,13 +38,16 @@ class Choice:
     """Held-out workbooks that are left out because of it."""
 
 
-def choose(settings: Settings, discovery: Discovery, cache: TextCache, draft: Draft) -> Choice:
-    """The workbooks of the mode's sets that the settings leave; what is wrong with them goes into `draft`."""
+def choose(settings: Settings, discovery: Discovery, splits: Sequence[Split], cache: TextCache, draft: Draft) -> Choice:
+    """The workbooks of the mode's sets that the settings leave; what is wrong with them goes into `draft`.
+
+    `splits` are the committed ones.
+    """
     eligible = [found for found in discovery.found if settings.final or found.set == "development"]
     before, excluded = LookedAt(), list[str]()
     if settings.final:
         before = _looked_at(settings, draft)
-        eligible, excluded = _drawn(settings, discovery, eligible, before, draft)
+        eligible, excluded = _drawn(settings, discovery, eligible, before, splits, draft)
     if settings.workbooks is not None:
         eligible = _named(settings, discovery, eligible, draft)
     _check(eligible, cache, draft)
@@ -114,7 +118,12 @@ def _looked_at(settings: Settings, draft: Draft) -> LookedAt:
 
 
 def _drawn(
-    settings: Settings, discovery: Discovery, eligible: list[Found], before: LookedAt, draft: Draft
+    settings: Settings,
+    discovery: Discovery,
+    eligible: list[Found],
+    before: LookedAt,
+    splits: Sequence[Split],
+    draft: Draft,
 ) -> tuple[list[Found], list[str]]:
     """Held-out workbooks of a final run: all that are known, or a seeded draw, without those looked at before; and
     the names of these."""
@@ -123,6 +132,7 @@ def _drawn(
     heldout.update((found.name, found.workbook_sha256) for found in eligible if found.set == "heldout")
     excluded = sorted(name for name, sha256 in heldout.items() if (name, sha256) in before)
     names = drawn(heldout, settings.subset, seed_of(settings, discovery), excluded)
+    _hold_against_frozen(heldout, discovery, splits, draft)
     cuts = [] if settings.subset is None else [f"seed {seed_of(settings, discovery)}"]
     if settings.exclude:
         cuts.append(f"{len(excluded)} left out that were looked at by {', '.join(before.runs)}")
@@ -138,6 +148,13 @@ def _drawn(
             "their folders with --cellprose-cells DIR, or draw fewer with --cellprose-subset N"
         )
     return [found for found in eligible if found.set == "development" or found.name in names], excluded
+
+
+def _hold_against_frozen(heldout: Iterable[str], discovery: Discovery, splits: Sequence[Split], draft: Draft) -> None:
+    """A held-out set that is not wholly the frozen one, or more than it, rules publication out, whatever is drawn."""
+    found = differences(frozen_set(splits), heldout, discovery).sentences(most=8)
+    if found:
+        draft.unpublishable.append(f"the held-out set is not the frozen one: {'; '.join(found)}")
 
 
 def seed_of(settings: Settings, discovery: Discovery) -> int:

@@ -43,6 +43,7 @@ from pytest_cellprose.run.store import Store, StoreError, open_run
 from pytest_cellprose.scope import REPEATS, judge_scope, price_dates
 from pytest_cellprose.selection import named_in_keyword, workbooks_in_node_ids
 from pytest_cellprose.sets.discover import Discovery, discover
+from pytest_cellprose.sets.frozen import committed_splits
 from pytest_cellprose.sets.split import always_held_out
 
 GENERATED = "generated:"
@@ -82,7 +83,12 @@ class Plan:
 def build_plan(settings: Settings, line: CommandLine, registered: Registered, root: Path, cache: TextCache) -> Plan:
     """Raises `PlanError` with everything that is wrong with the settings, the folders and the selection."""
     draft = Draft()
-    discovery = discover(settings.cells, split_by_digest=settings.split_by_digest)
+    discovery = discover(
+        settings.cells,
+        split_by_digest=settings.split_by_digest,
+        elsewhere=committed_splits(root),
+        texts=cache,
+    )
     draft.problems += [Problem(text) for text in discovery.problems]
     _refuse_heldout(settings, line, discovery, registered, draft)
     if any(problem.remedy for problem in draft.problems):
@@ -91,7 +97,9 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
     mode: Mode = "final" if settings.final else "live" if settings.live else "development"
     encodings = planned_encodings(settings, registered, draft)
     models = planned_models(settings, registered, draft)
-    choice = choose(settings, discovery, cache, draft)
+    choice = choose(
+        settings, discovery, committed_splits(root, discovery.splits) if settings.final else (), cache, draft
+    )
     left_out = planned_out(models, encodings)
     if settings.models is not None and settings.encodings is not None:
         draft.problems += [Problem(f"{out.model} with {out.encoding}: {out.reason}") for out in left_out]

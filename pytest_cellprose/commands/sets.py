@@ -201,7 +201,7 @@ def check_sets(options: argparse.Namespace) -> int:
 
     from pytest_cellprose.sets.check import check
 
-    checked, problems = check(options.folders, split_by_digest=options.split == "digest")
+    checked, problems, lacking = check(options.folders, split_by_digest=options.split == "digest")
     Console().print(_table(checked))
     lines = [*problems, *_objections(checked)]
     print("\n".join(lines), end="\n" if lines else "", file=sys.stderr)
@@ -211,6 +211,8 @@ def check_sets(options: argparse.Namespace) -> int:
         f"{certified:,} of {total:,} questions certified"
         + (f"; not here: {absent} of {len(checked)} workbooks" if absent else "")
     )
+    if lacking:
+        print(f"no question files for {len(lacking)} held-out workbooks of split.json: {', '.join(lacking)}")
     if not total:
         print("no question could be checked: name the folders of question files and workbooks", file=sys.stderr)
     return 0 if total and not problems and all(each.passes for each in checked) else 1
@@ -238,8 +240,7 @@ def _objections(checked: Iterable[Checked]) -> Iterator[str]:
     """A line for every doubt; of what is held out the reason alone."""
     for each in checked:
         yield from (f"{each.name}: {text}" for text in each.problems)  # held out: without what was found
-        if each.changed:
-            yield each.changed
+        yield from each.changed
         for certificate in each.certificates:
             if each.set == "heldout":
                 number = certificate.case.number  # and not the id, which may be anything in a file that is wrong

@@ -12,11 +12,19 @@ from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.record import Git
 from pytest_cellprose.run.cache import code_digest
 from pytest_cellprose.run.encode import LIMIT_SECONDS, EncodingFault, encode_text
-from pytest_cellprose.run.identity import experiment_id, git_state, has_commit, same_but_results, versions
+from pytest_cellprose.run.identity import (
+    experiment_id,
+    git_state,
+    has_commit,
+    repository,
+    same_but_results,
+    versions,
+)
 from pytest_cellprose.run.inputs import sent_pairs, text_sha256, with_encoded
 from pytest_cellprose.run.manifest import EncodedTexts, Manifest, Matrix
 from pytest_cellprose.run.method import method, package_sha256
 from pytest_cellprose.sets.discover import Discovery, Found, discover, question_files
+from pytest_cellprose.sets.frozen import committed_splits
 from pytest_cellprose.workbook.model import Workbook, WorkbookError
 
 UNUSABLE = "not usable"
@@ -118,7 +126,9 @@ def _repository(git: Git) -> Facts:
 
 def _as_it_would_be(then: Manifest, out: Path, folders: Sequence[Path], encodings: Mapping[str, Encoding]) -> Manifest:
     """The manifest that the same plan would have here; an empty digest for what is not here."""
-    discovery = discover(folders, split_by_digest=bool(then.settings.get("split_by_digest")))
+    by_digest = bool(then.settings.get("split_by_digest"))
+    top = repository(folders[0]) or folders[0]
+    discovery = discover(folders, split_by_digest=by_digest, elsewhere=committed_splits(top))
     found = {each.name: each for each in discovery.found}
     known = [name for name in then.encoding_versions if name in encodings]
     now = then.model_copy(

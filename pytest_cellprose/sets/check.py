@@ -13,6 +13,8 @@ from pytest_cellprose.run.cache import TextCache, package_digest
 from pytest_cellprose.sets.casepack import left_out_by_pack
 from pytest_cellprose.sets.certify import REASONS, Case, Certificate, Reason, certify, contradictions
 from pytest_cellprose.sets.discover import Found, Unusable, discover
+from pytest_cellprose.sets.frozen import committed_splits, differences, frozen_set
+from pytest_cellprose.sets.split import load_split
 
 
 class Checked(NamedTuple):
@@ -25,8 +27,8 @@ class Checked(NamedTuple):
     """Of the file as a whole, or of a question in a way that no certificate says."""
     here: bool = True
     """Whether its workbook is in any of the folders; without it nothing can be said."""
-    changed: str | None = None
-    """How it differs from what ``split.json`` froze, if it does."""
+    changed: tuple[str, ...] = ()
+    """How workbook and questions differ from what is frozen, if they do."""
 
     @property
     def certified(self) -> int:
@@ -34,12 +36,25 @@ class Checked(NamedTuple):
 
     @property
     def passes(self) -> bool:
-        return not self.problems and self.certified == len(self.certificates)
+        """A held-out set that is not the frozen one is no set to publish about."""
+        frozen = self.set == "development" or not self.changed
+        return frozen and not self.problems and self.certified == len(self.certificates)
 
 
-def check(folders: Sequence[Path], *, split_by_digest: bool = False) -> tuple[list[Checked], list[str]]:
-    """The question files of `folders` by name, and problems of the folders themselves."""
-    discovery = discover(folders, split_by_digest=split_by_digest)
+class Sets(NamedTuple):
+    """What `check` found."""
+
+    checked: list[Checked]
+    """By name."""
+    problems: list[str]
+    """Of the folders themselves."""
+    lacking: list[str]
+    """Held-out workbooks of the folders' ``split.json`` that have no question file there."""
+
+
+def check(folders: Sequence[Path], *, split_by_digest: bool = False) -> Sets:
+    """The question files of `folders`, certified and held against what is frozen."""
+    discovery = discover(folders, split_by_digest=split_by_digest, elsewhere=committed_splits(Path.cwd()))
     cases = [case for found in discovery.found for case in cases_of(found)]
     cases += [case for unusable in discovery.unusable for case in _cases(unusable)]
     by_file: dict[str, list[Certificate]] = {}
@@ -49,7 +64,13 @@ def check(folders: Sequence[Path], *, split_by_digest: bool = False) -> tuple[li
     checked += [_wrong(unusable, by_file.get(str(unusable.question_path), [])) for unusable in discovery.unusable]
     checked += [Checked(name, side, here=False) for name, side in discovery.not_here.items()]
     told = {text for unusable in discovery.unusable for text in unusable.lines}
-    return sorted(checked, key=lambda each: each.name), [text for text in discovery.problems if text not in told]
+    heldout = [each.name for each in checked if each.set == "heldout"]
+    differ = differences(frozen_set(map(load_split, discovery.splits)), heldout, discovery)
+    return Sets(
+        sorted((each._replace(changed=each.changed + differ.of(each.name)) for each in checked), key=lambda e: e.name),
+        [text for text in discovery.problems if text not in told],
+        sorted(discovery.known_heldout - discovery.question_files.keys()),
+    )
 
 
 def uncertified(
@@ -107,7 +128,8 @@ def cases_of(found: Found) -> Iterator[Case]:
 
 
 def _usable(found: Found, certificates: Sequence[Certificate]) -> Checked:
-    return Checked(found.name, found.set, tuple(certificates), changed=found.changed)
+    changed = (found.changed,) if found.set == "development" and found.changed else ()
+    return Checked(found.name, found.set, tuple(certificates), changed=changed)
 
 
 def _wrong(unusable: Unusable, certificates: Sequence[Certificate]) -> Checked:

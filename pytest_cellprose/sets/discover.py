@@ -74,6 +74,8 @@ class Discovery:
     """Question files whose workbook is a bare file name found in no folder, with the set they belong to."""
     unusable: list[Unusable] = field(default_factory=list)
     """What `problems` is about, as far as it is about question files."""
+    question_files: dict[str, str] = field(default_factory=dict)
+    """Every question file, usable or not, by its workbook's name -> its SHA-256."""
     known_heldout: set[str] = field(default_factory=set)
     """Every name that some split lists as held out, found or not."""
     seed: int | None = None
@@ -108,6 +110,8 @@ def discover(
             name = path.stem
             if path in claimed.values():  # the same folder was named twice, or one lies inside another
                 continue
+            questions_sha256 = sha256_of(path)
+            result.question_files.setdefault(name, questions_sha256)
             try:
                 questions = load_questions(path)
             except QuestionFileError as error:
@@ -124,7 +128,6 @@ def discover(
             governing = _governing(path, root, splits)
             if governing is None and root not in result.unsplit:
                 result.unsplit.append(root)
-            questions_sha256 = sha256_of(path)
             problems: list[Problem] = []
             workbook = shelf.find(path, questions, problems)
             if workbook is None:
