@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+import inspect
+import sys
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import pytest
 
@@ -54,35 +56,67 @@ def pytest_cellprose_admit(config: pytest.Config, call: PendingCall) -> Refusal 
 def registered(config: pytest.Config) -> Registered:
     """Everything that hooks bring, ours first.
 
-    Raises `pytest.UsageError` naming every entry that is no encoding, model or provider, or whose name is taken.
+    Raises `pytest.UsageError` naming every entry that is no encoding, model or provider, whose name is taken, or
+    whose name is the protocol's and which is not ours.
     """
     from pytest_cellprose.encodings.base import Encoding
-    from pytest_cellprose.lineup import Registered
-    from pytest_cellprose.models.registry import ModelSpec, spec_problem
+    from pytest_cellprose.lineup import RESERVED_ENCODINGS, Registered
+    from pytest_cellprose.models.registry import ModelSpec, builtin_models, spec_problem
 
     problems: list[str] = []
-    hook = config.hook
-    encodings = _by_name(_flat(hook.pytest_cellprose_encodings(config=config)), Encoding, "name", "encoding", problems)
-    models = _by_name(_flat(hook.pytest_cellprose_models(config=config)), ModelSpec, "alias", "model", problems)
+    encodings = _by_name(_offered(config, "encoding"), Encoding, "name", RESERVED_ENCODINGS, problems)
+    models = _by_name(_offered(config, "model"), ModelSpec, "alias", builtin_models(), problems)
     problems += [f"hook pytest_cellprose_models: {text}" for text in map(spec_problem, models.values()) if text]
     _add_configured(config, models, problems)
     providers: dict[str, type[Provider]] = {}
-    for offered in reversed(hook.pytest_cellprose_providers(config=config)):
-        for vendor, provider in offered.items():
-            if vendor in providers:
-                problems.append(f"hook pytest_cellprose_providers: vendor {vendor!r} has a provider already")
-            elif not callable(getattr(provider, "call", None)):
-                problems.append(f"hook pytest_cellprose_providers: {provider!r} for {vendor!r} has no method call()")
-            else:
-                providers[vendor] = provider
+    for offer in _offered(config, "provider"):
+        vendor, provider = cast("tuple[str, type[Provider]]", offer.entry)
+        if vendor in pytest_cellprose_providers() and not offer.ours:
+            problems.append(f"{offer.where}: the vendor {vendor!r} is the protocol's: use another name")
+        elif vendor in providers:
+            problems.append(f"{offer.where}: vendor {vendor!r} has a provider already")
+        elif not callable(getattr(provider, "call", None)):
+            problems.append(f"{offer.where}: {provider!r} for {vendor!r} has no method call()")
+        else:
+            providers[vendor] = provider
     if problems:
         raise pytest.UsageError("\n".join(["cellprose:", *(f"  {problem}" for problem in problems)]))
     return Registered(models=models, encodings=encodings, providers=providers)
 
 
+class _Offer(NamedTuple):
+    """An entry that a plugin answered to a hook with."""
+
+    entry: object
+    hook: str
+    plugin: str
+    file: str
+    ours: bool
+
+    @property
+    def where(self) -> str:
+        return f"hook {self.hook}: {self.plugin} ({self.file})"
+
+
+def _offered(config: pytest.Config, noun: str) -> Iterator[_Offer]:
+    """What each plugin answers, first registered first."""
+    hook = f"pytest_cellprose_{noun}s"
+    implementations = getattr(config.hook, hook).get_hookimpls()
+    plugins = list(dict.fromkeys(each.plugin for each in implementations))
+    for each in implementations:
+        if each.wrapper or each.hookwrapper:
+            continue
+        ours = each.plugin is sys.modules[__name__]
+        file = inspect.getsourcefile(inspect.unwrap(each.function)) or "no file"
+        caller = config.pluginmanager.subset_hook_caller(hook, [other for other in plugins if other is not each.plugin])
+        for answer in caller(config=config):
+            for entry in answer.items() if isinstance(answer, Mapping) else answer:
+                yield _Offer(entry, hook, each.plugin_name, file, ours)
+
+
 def _add_configured(config: pytest.Config, models: dict[str, ModelSpec], problems: list[str]) -> None:
     """Models of the user's registry file and of ``--cellprose-openweight``, after those of hooks."""
-    from pytest_cellprose.models.registry import ModelError, openweight_model, read_registry
+    from pytest_cellprose.models.registry import ModelError, builtin_models, openweight_model, read_registry
 
     found: list[tuple[str, ModelSpec]] = []
     for name in config.getini("cellprose_registry"):
@@ -96,24 +130,29 @@ def _add_configured(config: pytest.Config, models: dict[str, ModelSpec], problem
         except ModelError as error:
             problems.append(f"--cellprose-openweight: {error}")
     for where, spec in found:
-        if spec.alias in models:
+        if spec.alias in builtin_models():
+            problems.append(f"{where}: the name {spec.alias!r} is the protocol's: use another")
+        elif spec.alias in models:
             problems.append(f"{where}: the name {spec.alias!r} is taken: use another")
         else:
             models[spec.alias] = spec
 
 
-def _flat(results: Iterable[Iterable[object]]) -> list[object]:
-    """Hooks answer last registered first; the plan lists what was registered first, first."""
-    return [entry for result in reversed(list(results)) for entry in result]
-
-
-def _by_name(entries: Iterable[object], kind: type[T], key: str, noun: str, problems: list[str]) -> dict[str, T]:
+def _by_name(
+    offers: Iterable[_Offer], kind: type[T], key: str, reserved: Container[str], problems: list[str]
+) -> dict[str, T]:
+    """`reserved`: names that no entry but ours may have, whoever is first."""
     found: dict[str, T] = {}
-    for entry in entries:
+    for offer in offers:
+        entry = offer.entry
         if not isinstance(entry, kind):
-            problems.append(f"hook pytest_cellprose_{noun}s: {entry!r} is not of type {kind.__name__}")
-        elif (name := getattr(entry, key)) in found:
-            problems.append(f"hook pytest_cellprose_{noun}s: the name {name!r} is taken: use another")
+            problems.append(f"{offer.where}: {entry!r} is not of type {kind.__name__}")
+            continue
+        name = getattr(entry, key)
+        if name in reserved and not offer.ours:
+            problems.append(f"{offer.where}: the name {name!r} is the protocol's: use another")
+        elif name in found:
+            problems.append(f"{offer.where}: the name {name!r} is taken: use another")
         else:
             found[name] = entry
     return found

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pytest_cellprose.draft import Draft, Problem
+from pytest_cellprose.encodings import BUILTIN
 from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.models.registry import (
     ModelError,
@@ -26,6 +27,11 @@ FINAL = ("cellprose_lean_gfm", *PRIMARY, "csv", "markdown", "toon", "agent_cellp
 """What the protocol's run has (its section 1)."""
 
 
+RESERVED_ENCODINGS = frozenset({*FINAL, *(encoding.name for encoding in BUILTIN)})
+"""Names that only this package gives an encoding, also those that it does not have yet: the protocol's results are
+reported under them."""
+
+
 @dataclass(frozen=True)
 class Registered:
     """Everything that hooks brought."""
@@ -39,7 +45,7 @@ class Registered:
 def planned_encodings(settings: Settings, registered: Registered, draft: Draft) -> list[Encoding]:
     """Those that were named, or the mode's own and every one of somebody else's; what is wrong goes into `draft`."""
     known = registered.encodings
-    third_party = [name for name in known if name not in _OWN]
+    third_party = [name for name in known if name not in RESERVED_ENCODINGS]
     default = [name for name in (FINAL if settings.final else ONE_SHOT) if name in known]
     names = list(settings.encodings) if settings.encodings is not None else [*default, *third_party]
     for name in names:
@@ -52,9 +58,6 @@ def planned_encodings(settings: Settings, registered: Registered, draft: Draft) 
     elif settings.challenger not in names:
         draft.notes.append(f"the challenger {settings.challenger} is not in the plan: no verdicts")
     return [known[name] for name in names if name in known]
-
-
-_OWN = frozenset({*ONE_SHOT, *FINAL, "cellprose_values", "address_list"})
 
 
 def planned_models(settings: Settings, registered: Registered, draft: Draft) -> list[ModelSpec]:

@@ -16,9 +16,7 @@ from pytest_cellprose.draft import Draft, PlanError, Problem, counted, relative,
 from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.lineup import Registered, planned_encodings, planned_models, planned_out
 from pytest_cellprose.models.agreement import Agreement, price_agreement
-from pytest_cellprose.models.registry import (
-    ModelSpec,
-)
+from pytest_cellprose.models.registry import ModelSpec, builtin_models
 from pytest_cellprose.options import DEFAULT_CHALLENGER, Settings
 from pytest_cellprose.record import Git, utc_now
 from pytest_cellprose.run.budget import nanousd
@@ -286,6 +284,7 @@ def _judge_final(
         models,
         [encoding.name for encoding in encodings],
         registered.models,
+        builtin_models(),
         repeats=_repeats(settings),
         none_once=settings.none_once,
     )

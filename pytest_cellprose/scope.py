@@ -7,7 +7,7 @@ run not publishable.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -43,13 +43,17 @@ def judge_scope(
     models: Sequence[ModelSpec],
     encodings: Iterable[str],
     registry: Mapping[str, ModelSpec],
+    protocol: Mapping[str, ModelSpec],
     *,
     repeats: int,
     none_once: bool,
 ) -> Judgement:
-    """What a final run of these models and encodings, and of so many repeats, cuts from the protocol's scope."""
+    """What a final run of these models and encodings, and of so many repeats, cuts from the protocol's scope.
+
+    `registry` has all models that there are, `protocol` those of this package alone.
+    """
     judgement = Judgement()
-    _judge_models(models, registry, judgement)
+    _judge_models(models, registry, protocol, judgement)
     _judge_encodings(set(encodings), judgement)
     if repeats < LEAST_REPEATS:
         judgement.unpublishable.append("one repeat: the protocol's lower bound is two")
@@ -60,11 +64,16 @@ def judge_scope(
     return judgement
 
 
-def _judge_models(models: Sequence[ModelSpec], registry: Mapping[str, ModelSpec], judgement: Judgement) -> None:
+def _judge_models(
+    models: Sequence[ModelSpec],
+    registry: Mapping[str, ModelSpec],
+    protocol: Mapping[str, ModelSpec],
+    judgement: Judgement,
+) -> None:
     if not any(model.live for model in models):
         judgement.unpublishable.append("no language model in the plan")
         return
-    proposed = {registry[alias].model_id: alias for alias in proposed_models(registry)}
+    proposed = {protocol[alias].model_id: alias for alias in proposed_models(protocol)}
     present = {proposed[model.model_id]: model for model in models if model.model_id in proposed}
     dropped = [alias for alias in proposed.values() if alias not in present]
     if dropped and set(present) == set(NAMED_PLAN):
@@ -73,18 +82,44 @@ def _judge_models(models: Sequence[ModelSpec], registry: Mapping[str, ModelSpec]
         if dropped:
             judgement.deviations.append(f"scope cut: without the models {', '.join(dropped)}")
         for vendor, name in VENDORS.items():
-            tiers = {registry[alias].tier for alias in present if registry[alias].vendor == vendor}
+            tiers = {protocol[alias].tier for alias in present if protocol[alias].vendor == vendor}
             absent = [tier for tier in KEPT_TIERS if tier not in tiers]
             if absent:
                 judgement.unpublishable.append(
                     f"{name} without a {' and a '.join(absent)} model: only the plan of {', '.join(NAMED_PLAN)} may be"
                 )
+    judgement.unpublishable += [said for model in models for said in _replaced(model, protocol)]
     for model in models:
         base = registry.get(model.alias.rpartition("@")[0])
         if base is not None:
             judgement.deviations.append(f"{model.alias}: effort {model.effort}, not the registered {base.effort}")
         if model.status == "parked":
             judgement.deviations.append(f"{model.alias} is run: the protocol has it parked")
+
+
+AS_CALLED = ("vendor", "max_tokens", "effort", "thinking", "prompt_cache", "prices")
+"""What makes two calls of one model id different, or differently priced."""
+
+
+def _replaced(model: ModelSpec, protocol: Mapping[str, ModelSpec]) -> Iterator[str]:
+    """A registered model that asks for a protocol model's id in another way, or at another price.
+
+    ``haiku55@low`` is the protocol's model with an effort that was asked for: no replacement.
+    """
+    if model.alias.partition("@")[0] in protocol:
+        return
+    for meant in protocol.values():
+        if model.model_id == meant.model_id:
+            other = [name for name in AS_CALLED if getattr(model, name) != getattr(meant, name)]
+            if other:
+                how = ", ".join(f"{name} {_shown(model, name)} and not {_shown(meant, name)}" for name in other)
+                yield f"{model.alias} asks for {meant.alias}'s {meant.model_id} in another way: {how}"
+
+
+def _shown(model: ModelSpec, name: str) -> str:
+    if name == "prices":
+        return " ".join(f"{key}={value}" for key, value in model.prices if value not in (None, False))
+    return str(getattr(model, name))
 
 
 def _judge_encodings(names: set[str], judgement: Judgement) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date
+from fnmatch import fnmatchcase
+from typing import Any
 
 import pytest
 
@@ -20,7 +22,7 @@ def judged(
 ) -> Judgement:
     specs = [resolve_model(name, REGISTRY) for name in models]
     encodings = [name for name in FULL if name not in without]
-    return judge_scope(specs, encodings, REGISTRY, repeats=repeats, none_once=none_once)
+    return judge_scope(specs, encodings, REGISTRY, REGISTRY, repeats=repeats, none_once=none_once)
 
 
 def test_the_whole_protocol_has_nothing_to_name() -> None:
@@ -64,7 +66,50 @@ def test_forbidden_choices_of_models_rule_a_publication_out(models: list[str], t
 
 def test_models_beside_the_set_are_no_cut() -> None:
     specs = [*(REGISTRY[alias] for alias in SIX), REGISTRY["haiku45"], openweight_model("q=q-8b,0.1,0.2")]
-    assert judge_scope(specs, FULL, REGISTRY, repeats=3, none_once=False) == Judgement()
+    assert judge_scope(specs, FULL, REGISTRY, REGISTRY, repeats=3, none_once=False) == Judgement()
+
+
+HAIKU = REGISTRY["haiku55"].model_copy(update={"alias": "hx", "status": "other"})
+OTHER_PRICES = REGISTRY["haiku55"].prices.model_copy(update={"input_above": "0.10", "output_above": "0.50"})
+
+
+@pytest.mark.parametrize(
+    ("change", "how"),
+    [
+        ({"max_tokens": 50}, "max_tokens 50 and not 16000"),
+        ({"effort": None}, "effort None and not medium"),
+        ({"effort": "low", "max_tokens": 50}, "max_tokens 50 and not 16000, effort low and not medium"),
+        ({"thinking": "disabled"}, "thinking disabled and not adaptive"),
+        ({"thinking": None}, "thinking None and not adaptive"),
+        ({"prompt_cache": "explicit"}, "prompt_cache explicit and not None"),
+        ({"vendor": "compat"}, "vendor compat and not anthropic"),
+        ({"prices": OTHER_PRICES}, "prices input=0.10 *"),
+    ],
+)
+@pytest.mark.parametrize("beside", [True, False], ids=["beside-it", "instead-of-it"])
+def test_a_protocol_models_id_asked_in_another_way_rules_a_publication_out(
+    change: dict[str, Any], how: str, beside: bool
+) -> None:
+    replaced = HAIKU.model_copy(update=change)
+    others = [REGISTRY[alias] for alias in SIX if beside or alias != "haiku55"]
+    registry = {**REGISTRY, "hx": replaced}
+    found = judge_scope([replaced, *others], FULL, registry, REGISTRY, repeats=3, none_once=False)
+    (said,) = found.unpublishable
+    assert fnmatchcase(said, f"hx asks for haiku55's claude-haiku-5-5 in another way: {how}")
+
+
+def test_the_same_call_under_another_alias_is_the_protocols_model() -> None:
+    specs = [HAIKU, *(REGISTRY[alias] for alias in SIX[1:])]
+    assert judge_scope(specs, FULL, {**REGISTRY, "hx": HAIKU}, REGISTRY, repeats=3, none_once=False) == Judgement()
+
+
+def test_a_registered_model_that_calls_itself_proposed_stands_in_for_none() -> None:
+    fake = openweight_model("fake=tiny-1,0.1,0.2").model_copy(
+        update={"status": "proposed", "tier": "top", "vendor": "anthropic"}
+    )
+    specs = [fake, *(REGISTRY[alias] for alias in ("haiku55", "gpt6luna", "gpt6astra"))]
+    found = judge_scope(specs, FULL, {**REGISTRY, "fake": fake}, REGISTRY, repeats=3, none_once=False)
+    assert [text.partition(":")[0] for text in found.unpublishable] == ["Anthropic without a top model"]
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,9 @@ def test_a_taken_name_and_a_wrong_type_are_refused(bench: Bench) -> None:
     )
     result = bench.run()
     assert result.ret == 4
-    result.stderr.fnmatch_lines(["*pytest_cellprose_encodings: the name 'csv' is taken*", "*'not one'*Encoding*"])
+    result.stderr.fnmatch_lines(
+        ["*pytest_cellprose_encodings: *the name 'csv' is the protocol's*", "*'not one'*Encoding*"]
+    )
 
 
 def test_an_edited_encoding_is_not_measured_from_the_cache(bench: Bench) -> None:
