@@ -69,9 +69,10 @@ def registered(config: pytest.Config) -> Registered:
     problems += [f"hook pytest_cellprose_models: {text}" for text in map(spec_problem, models.values()) if text]
     _add_configured(config, models, problems)
     providers: dict[str, type[Provider]] = {}
+    reserved_vendors = pytest_cellprose_providers()
     for offer in _offered(config, "provider"):
         vendor, provider = cast("tuple[str, type[Provider]]", offer.entry)
-        if vendor in pytest_cellprose_providers() and not offer.ours:
+        if vendor in reserved_vendors and not offer.ours:
             problems.append(f"{offer.where}: the vendor {vendor!r} is the protocol's: use another name")
         elif vendor in providers:
             problems.append(f"{offer.where}: vendor {vendor!r} has a provider already")

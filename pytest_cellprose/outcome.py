@@ -8,10 +8,11 @@ from collections.abc import Iterable
 import pytest
 
 from pytest_cellprose.record import Record
-from pytest_cellprose.running import Run
+from pytest_cellprose.running import Run, cell_of
 
 PROPERTY = "cellprose"
 """Name of the user property that carries a cell's outcome to reports, as JSON."""
+WITHHELD = "withheld, the workbook is held out"
 
 
 def outcome_property(record: Record) -> tuple[str, str]:
@@ -48,9 +49,31 @@ def is_mode_skip(run: Run, report: pytest.TestReport) -> bool:
     return reason in run.spec.manifest.matrix.skipped_models.values()
 
 
-def withheld(excinfo: pytest.ExceptionInfo[BaseException]) -> str:
-    """The traceback of a held-out cell's test: where and what, but no value and no message, for either may quote
-    the workbook or a truth."""
-    places = [f"{entry.path}:{entry.lineno + 1}: in {entry.name}" for entry in excinfo.traceback]
-    said = f"{excinfo.typename}: what it says is withheld, the workbook is held out"
-    return "\n".join([*places, said])
+def is_sealed(run: Run, item: pytest.Item, when: str) -> bool:
+    """Whether a report about a test may quote a held-out workbook, a reply or a truth.
+
+    In a run that has any: every report of a test that takes a held-out cell; and of any other test but a development
+    cell's those too, as a fixture of a wider scope may have kept what an earlier test saw. It is torn down with
+    whichever test is last, a development cell's too.
+    """
+    if not run.session.has_heldout:
+        return False
+    cell = cell_of(item)
+    return cell is None or when == "teardown" or run.session.set_of.get(cell.workbook) == "heldout"
+
+
+def seal(report: pytest.TestReport, excinfo: pytest.ExceptionInfo[BaseException] | None) -> None:
+    """Leave nothing in a report that may quote what is held out: messages, values, captured output, reasons, properties
+    that the test recorded. Where it went wrong stays, what kind of error it is, and what the plugin itself says."""
+    report.sections = []
+    report.user_properties = [each for each in report.user_properties if each[0] == PROPERTY]
+    if getattr(report, "wasxfail", None):
+        report.wasxfail = f"reason: {WITHHELD}"
+    if excinfo is None:
+        return
+    if isinstance(report.longrepr, tuple):  # skipped, here or by a mark
+        path, line, _ = report.longrepr
+        report.longrepr = (path, line, f"Skipped: {WITHHELD}")
+    elif report.longrepr is not None:
+        places = [f"{entry.path}:{entry.lineno + 1}: in {entry.name}" for entry in excinfo.traceback]
+        report.longrepr = "\n".join([*places, f"{excinfo.typename}: what it says is {WITHHELD}"])

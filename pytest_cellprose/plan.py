@@ -257,7 +257,8 @@ def _refuse_heldout(
     others |= {name for name, side in discovery.not_here.items() if side == "development"}
     others |= {*registered.models, *registered.encodings, "test_cell", "rep123456789"}
     named = {name for name in settings.workbooks or () if name in heldout}
-    named.update(named_in_keyword(line.keyword, heldout, others))
+    heads = [f"{model}-{encoding}-" for model in registered.models for encoding in registered.encodings]
+    named.update(named_in_keyword(line.keyword, heldout, others, heads if line.keyword else ()))
     named.update(workbooks_in_node_ids(line.selected, heldout))
     for name in sorted(named):
         draft.refuse(f"workbook {name!r} is held out: only a final run may use it", "--cellprose-final")

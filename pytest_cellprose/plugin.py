@@ -77,10 +77,23 @@ class _PlainWarnings:
             warning_message.message.args = plain(warning_message.message.args, integer=sendable_integer)
 
 
+class _SealedWarnings:
+    """In a run that has held-out workbooks: a test's warning says where and of what kind, for it may quote a reply."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_warning_recorded(self, warning_message: WarningMessage, nodeid: str) -> None:
+        from pytest_cellprose.outcome import WITHHELD
+
+        if nodeid and isinstance(warning_message.message, Warning):
+            warning_message.message.args = (WITHHELD,)
+
+
 def _take_up(config: pytest.Config, run: Run | None) -> None:
     config.stash[RUN] = run
     if run is not None:
         config.pluginmanager.register(run.tests, "cellprose-tests")
+        if run.session.has_heldout:
+            config.pluginmanager.register(_SealedWarnings(), "cellprose-sealed-warnings")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -280,7 +293,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     return True
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # outermost, so that no other plugin adds to a report that was sealed
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
@@ -288,7 +301,7 @@ def pytest_runtest_makereport(
     if run is None:
         return (yield)
     from pytest_cellprose.cell import Cell, CellFault
-    from pytest_cellprose.outcome import outcome_property, withheld
+    from pytest_cellprose.outcome import is_sealed, outcome_property, seal
     from pytest_cellprose.protocol import RECORD
     from pytest_cellprose.run.store import StoreError
 
@@ -302,15 +315,14 @@ def pytest_runtest_makereport(
     if record is not None and record.outcome.kind == "authentication":
         # every other call of this vendor would end the same way; a worker passes this on to xdist's controller
         item.session.shouldstop = f"cellprose: {record.outcome.detail}"
-    if call.when != "call":
-        return (yield)
-    if isinstance(taken, Cell) and taken.record is not None:
-        item.user_properties.append(outcome_property(taken.record))  # before the report that copies them
+    if call.when == "call" and record is not None:
+        item.user_properties.append(outcome_property(record))  # before the report that copies them
     report = yield
-    if call.excinfo is not None and isinstance(call.excinfo.value, (CellFault, StoreError)):
+    fault = call.excinfo is not None and isinstance(call.excinfo.value, (CellFault, StoreError))
+    if call.excinfo is not None and fault:
         report.longrepr = str(call.excinfo.value)
-    elif call.excinfo is not None and report.failed and isinstance(taken, Cell) and taken.set == "heldout":
-        report.longrepr = withheld(call.excinfo)
+    if is_sealed(run, item, call.when):
+        seal(report, None if fault else call.excinfo)
     return report
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 FIXTURE = "cell"
 _TAKES_CELL = re.compile(rb"def\s+\w+\s*\([^)]*\bcell\b")
 _KEYWORD = re.compile(r"(\bnot\s+)?([^\s()]+)")
-_REPEAT = re.compile(r"-rep\d+\]?$")
+_REPEAT = re.compile(r"-rep\d+")
 _OPERATORS = frozenset({"and", "or", "not"})
 
 
@@ -88,21 +88,38 @@ def _texts(node: ast.AST) -> list[str]:
     return [name for text in found for name in text.split(",")]
 
 
-def named_in_keyword(expression: str, names: Iterable[str], others: Collection[str]) -> list[str]:
-    """The `names` that a ``-k`` expression singles out.
+def named_in_keyword(
+    expression: str, names: Iterable[str], others: Collection[str], heads: Collection[str] = ("",)
+) -> list[str]:
+    """The `names` of workbooks that a ``-k`` expression singles out.
 
-    ``-k`` matches substrings, so a word singles a name out if it is part of it and of none of `others` (what
-    else ids are made of). A word after ``not`` singles nothing out.
+    ``-k`` matches substrings of ids. A word singles a name out if it is part of the name or of an id that has it, or
+    the name is part of the word, and if it is part of none of `others`: names of what else ids are made of, and of the
+    other workbooks. A word after ``not`` singles nothing out. `heads` are what ids have before a workbook's name,
+    ``haiku55-csv-``: with them a word may be any part of an id, such as ``csv-budget``.
     """
-    words = [
-        word.lower() for negated, word in _KEYWORD.findall(expression) if not negated and word.lower() not in _OPERATORS
-    ]
-    single = [word for word in words if not any(word in other.lower() for other in others)]
-    return [name for name in names if any(word in name.lower() for word in single) or name.lower() in words]
+    words = [_as_in_id(word) for negated, word in _KEYWORD.findall(expression) if not negated]
+    words = [word for word in words if word and word not in _OPERATORS]
+    apart = [other.lower() for other in others]
+    apart += [f"{head}{other}-rep".lower() for head in heads for other in others]
+    single = [word for word in words if not any(word in other for other in apart)]
+
+    def is_named(name: str) -> bool:
+        ids = [f"{head}{name}-rep".lower() for head in heads]
+        return name.lower() in words or any(name.lower() in word or any(word in i for i in ids) for word in single)
+
+    return [name for name in names if is_named(name)]
+
+
+def _as_in_id(word: str) -> str:
+    """Without the test's name, the brackets and the number of a repeat."""
+    inner = word.rpartition("[")[2] if "[" in word else word
+    return _REPEAT.sub("-rep", inner.removesuffix("]")).lower()
 
 
 def workbooks_in_node_ids(arguments: Iterable[str], names: Iterable[str]) -> list[str]:
-    """The `names` in the brackets of node ids such as ``…::test_cell[reader-csv-budget-rep1]``."""
+    """The `names` in the brackets of node ids such as ``…::test_cell[reader-csv-budget-rep1]``, whatever other
+    parameters stand beside a cell."""
     ids = [argument.partition("[")[2] for argument in arguments if "::" in argument and "[" in argument]
-    heads = [_REPEAT.sub("", bracketed) for bracketed in ids if _REPEAT.search(bracketed)]
+    heads = [bracketed[: found.start()] for bracketed in ids for found in _REPEAT.finditer(bracketed)]
     return [name for name in names if any(head.endswith(f"-{name}") for head in heads)]

@@ -109,6 +109,10 @@ class RunSession:
     def set_of(self) -> dict[str, SetName]:
         return {name: entry.set for name, entry in self._entries.items()}
 
+    @property
+    def has_heldout(self) -> bool:
+        return "heldout" in self.set_of.values()
+
     def request(self, cell: CellId) -> Request:
         """The exact request of a cell; raises `EncodingFault` if its encoding gives no text."""
         return request_of(self._ask(cell, self._text(cell.workbook, cell.encoding)))

@@ -55,6 +55,15 @@ def test_a_held_out_workbook_named_by_option_is_refused(sealed: Bench, name: str
         ("-k", "gamma"),
         ("-k", "csv and rw_"),
         ("-k", "alpha or epsilon"),
+        ("-k", "reader-csv-gamma"),
+        ("-k", "csv-rw_del"),
+        ("-k", "gamma-rep1"),
+        ("-k", "rw_delta-rep2"),
+        ("-k", "lta-rep"),
+        ("-k", "alpha or test_cell[reader-csv-epsilon-rep1]"),
+        ("-k", "haiku55@low-csv-gamma"),
+        ("-k", "reader-csv-gamma-rep1-0.5"),
+        ("cells/test_cells.py::test_cell[reader-csv-gamma-rep1-0.5]",),
         ("cells/test_cells.py::test_cell[reader-csv-gamma-rep1]",),
         ("-n", "2", "-k", "gamma"),
         ("--collect-only", "-k", "gamma"),
@@ -67,7 +76,10 @@ def test_a_held_out_workbook_named_in_a_selection_is_refused(sealed: Bench, argu
     assert not sealed.results.exists()
 
 
-@pytest.mark.parametrize("expression", ["not gamma", "alpha and not rw_delta", "a", "reader and csv"])
+@pytest.mark.parametrize(
+    "expression",
+    ["not gamma", "alpha and not rw_delta", "a", "reader and csv", "csv-alpha", "alpha-rep1", "csv-", "rep1"],
+)
 def test_a_keyword_that_singles_out_nothing_held_out_is_fine(sealed: Bench, expression: str) -> None:
     result = sealed.run("--cellprose-models", "reader", "-k", expression)
     assert result.ret == 0

@@ -231,3 +231,75 @@ def test_scoring_with_a_broken_held_out_question_file_quotes_nothing_of_it(
     printed = capsys.readouterr()
     assert "rw_delta.json: question number 3" in printed.err
     assert leaked(printed.out, printed.err) == []
+
+
+REACHES_OUT = """
+import logging, sys, warnings
+import pytest
+
+SEEN = []
+
+@pytest.fixture(scope="session")
+def kept():
+    yield SEEN
+    raise RuntimeError(f"kept {SEEN}")
+
+@pytest.fixture
+def asked_first(cell):
+    record = cell.run()
+    SEEN.append(record.reply)
+    print(record.reply)
+    print(record.reply, file=sys.stderr)
+    warnings.warn(record.reply)
+    logging.getLogger().error(record.reply)
+    return record
+
+@pytest.fixture
+def wrong(asked_first):
+    assert asked_first.answers == {}, asked_first.reply
+
+@pytest.fixture
+def ends_badly(asked_first):
+    yield
+    raise ValueError(asked_first.reply)
+
+@pytest.fixture
+def skips(asked_first):
+    pytest.skip(asked_first.reply)
+
+def test_setup(wrong): pass
+def test_teardown(ends_badly, kept): pass
+def test_skips(skips): pass
+def test_xfails(asked_first): pytest.xfail(asked_first.reply)
+def test_fails(asked_first): pytest.fail(asked_first.reply)
+def test_exits_wrongly(asked_first, record_property):
+    record_property("reply", asked_first.reply)
+    raise ExceptionGroup(asked_first.reply, [ValueError(asked_first.reply)])
+def test_passes(asked_first): pass
+def test_of_no_cell(kept): assert not kept
+"""
+
+
+def test_whatever_a_fixture_or_a_test_says_of_a_held_out_cell_is_withheld(
+    sealed: Bench, workers: tuple[str, ...]
+) -> None:
+    """In set-up, call and teardown: as an exception, a reason, captured output, a property."""
+    (sealed.cells / "test_cells.py").write_text(REACHES_OUT)
+    committed(sealed)
+    result = sealed.run(MINE, *FINAL, "--cellprose-encodings=csv", "-rA", "-v", "--junitxml=junit.xml", *workers)
+    assert result.ret == 1
+    out = result.stdout.str()
+    for kind in ("AssertionError", "ValueError", "RuntimeError", "ExceptionGroup", "Failed"):
+        assert f"{kind}: what it says is withheld, the workbook is held out" in out
+    result.stdout.fnmatch_lines(
+        ["SKIPPED*withheld, the workbook is held out", "XFAIL*withheld*", "*Warning: withheld*"]
+    )
+    replies = [record["reply"] for record in sealed.records() if record["set"] == "heldout"]
+    assert any(TEXT in reply for reply in replies)
+    assert leaked(*outputs(result), (sealed.pytester.path / "junit.xml").read_text()) == []
+
+
+def test_a_fixtures_report_on_a_development_cell_says_what_it_says(sealed: Bench) -> None:
+    (sealed.cells / "test_cells.py").write_text(REACHES_OUT)
+    result = sealed.run(*READER, "-rA", "-k", "test_setup and csv and alpha")
+    result.stdout.fnmatch_lines(["*AssertionError: {*q1*", "*Captured stdout setup*", "*UserWarning: {*q1*"])
