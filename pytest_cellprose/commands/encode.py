@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from pytest_cellprose.commands.heldout import add_flag, is_held_out_workbook, refusal
 from pytest_cellprose.draft import counted, some
 from pytest_cellprose.encodings import BUILTIN, find_encoding
 from pytest_cellprose.encodings.left_out import LeftOut, left_out
@@ -49,6 +50,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         action="store_true",
         help="print a table instead: o200k_base tokens in every encoding (in one, with --encoding)",
     )
+    add_flag(parser)
     parser.set_defaults(run=run)
 
 
@@ -64,18 +66,22 @@ def run(options: argparse.Namespace) -> int:
     if options.stats:
         compared = STATS if len(options.files) == 1 else PLANNED
         encodings = compared if options.encoding == DEFAULT else (chosen,)
-        return _print_stats(options.files, encodings, errors)
-    return _print_texts(options.files, chosen, errors, quiet=options.quiet)
+        return _print_stats(options.files, encodings, errors, held_out=options.held_out)
+    return _print_texts(options.files, chosen, errors, held_out=options.held_out, quiet=options.quiet)
 
 
-def _print_texts(files: Sequence[str], encoding: Encoding, errors: Console, *, quiet: bool) -> int:
-    failed = 0
+def _print_texts(files: Sequence[str], encoding: Encoding, errors: Console, *, held_out: bool, quiet: bool) -> int:
+    failed = refused = 0
     sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
     shown = _visible_lines if sys.stdout.isatty() else str
     for file in files:
         try:
-            workbook = _read(file)
+            workbook = _read(file, held_out=held_out)
             text = encode_text(encoding, workbook, limit=None)
+        except _HeldOutError as error:
+            errors.print(visible(str(error)), markup=False)
+            refused += 1
+            continue
         except (WorkbookError, EncodingFault) as error:
             _complain(errors, file, error)
             failed += 1
@@ -85,7 +91,7 @@ def _print_texts(files: Sequence[str], encoding: Encoding, errors: Console, *, q
         sys.stdout.write(shown(text if text.endswith("\n") else f"{text}\n"))
         if not quiet:
             _say_left_out(errors, file, workbook, encoding)
-    return 1 if failed else 0
+    return _exit_code(failed, refused)
 
 
 def _visible_lines(text: str) -> str:
@@ -118,16 +124,25 @@ def _left_out_text(missing: LeftOut) -> str:
     return "; ".join(parts)
 
 
-def _print_stats(files: Sequence[str], encodings: Sequence[Encoding], errors: Console) -> int:
+def _exit_code(failed: int, refused: int) -> int:
+    """A held-out file without the flag for it is wrong usage."""
+    return 2 if refused else 1 if failed else 0
+
+
+def _print_stats(files: Sequence[str], encodings: Sequence[Encoding], errors: Console, *, held_out: bool) -> int:
     """One file: a line per encoding. Several: a line per file, and the total."""
     from rich.console import Console
     from rich.progress import track
 
-    failed = 0
+    failed = refused = 0
     counted: list[_Counted] = []
     for file in track(files, "encoding", console=errors, transient=True, disable=len(files) == 1):
         try:
-            workbook = _read(file)
+            workbook = _read(file, held_out=held_out)
+        except _HeldOutError as error:
+            errors.print(visible(str(error)), markup=False)
+            refused += 1
+            continue
         except WorkbookError as error:
             _complain(errors, file, error)
             failed += 1
@@ -143,7 +158,7 @@ def _print_stats(files: Sequence[str], encodings: Sequence[Encoding], errors: Co
     if counted:
         table = _table_of_one(counted[0]) if len(files) == 1 else _table_of_many(counted)
         Console(highlight=False).print(table)
-    return 1 if failed else 0
+    return _exit_code(failed, refused)
 
 
 class _Counted(NamedTuple):
@@ -210,10 +225,16 @@ def _tokens(workbook: Workbook, encoding: Encoding) -> tuple[int | None, str | N
         return None, str(fault)
 
 
-def _read(file: str) -> Workbook:
-    if file == "-":
-        return Workbook.read(sys.stdin.buffer.read())
-    return Workbook.read(Path(file))
+class _HeldOutError(Exception):
+    """A held-out file, and the flag that says so was not given."""
+
+
+def _read(file: str, *, held_out: bool) -> Workbook:
+    path = None if file == "-" else Path(file)
+    workbook = Workbook.read(sys.stdin.buffer.read() if path is None else path)
+    if not held_out and is_held_out_workbook(workbook, path):
+        raise _HeldOutError(refusal(file))
+    return workbook
 
 
 def _complain(errors: Console, file: str, error: Exception) -> None:

@@ -73,6 +73,17 @@ def set_of(name: str, sha256: str, content: str, governing: Split | None, known:
     return "heldout"
 
 
+def nearest_split(path: Path) -> Split | None:
+    """The split in the file's folder or the nearest one above it; one that cannot be read is none."""
+    for folder in path.resolve().parents:
+        if (folder / SPLIT_FILE).is_file():
+            try:
+                return load_split(folder / SPLIT_FILE)
+            except SplitError:
+                return None
+    return None
+
+
 def digest_side(name: str) -> SetName:
     """For folders that bring no split: a third is development, by SHA-256 of the name alone.
 
