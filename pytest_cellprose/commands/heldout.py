@@ -19,8 +19,8 @@ def add_flag(parser: argparse.ArgumentParser) -> None:
         FLAG,
         dest="held_out",
         action="store_true",
-        help="go on although a file belongs to a held-out set: you look at what only the final run may use, and whatever "
-        "is changed afterwards (format, prompt, scorer) makes later results on that set exploratory "
+        help="go on although a file belongs to a held-out set: you look at what only the final run may use, and "
+        "whatever is changed afterwards (format, prompt, scorer) makes later results on that set exploratory "
         "(default: such a file is refused)",
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any
@@ -18,6 +19,7 @@ from pytest_cellprose.questions.problem import Place, Problem
 from pytest_cellprose.questions.schema import QuestionFile, QuestionFileError, load_questions
 from pytest_cellprose.record import SetName
 from pytest_cellprose.run.cache import TextCache
+from pytest_cellprose.run.identity import RUN_ID_GLOB
 from pytest_cellprose.sets.pinned import content_of, pinned
 from pytest_cellprose.sets.split import SPLIT_FILE, Split, SplitError, digest_side, load_split, set_of
 
@@ -192,8 +194,11 @@ def _visible(root: Path, pattern: str) -> Iterator[Path]:
 
 
 def question_files(root: Path) -> Iterator[Path]:
-    """Every file below a cells folder that is taken for a question file."""
-    return (path for path in _visible(root, "*.json") if path.name not in NOT_QUESTIONS)
+    """Every file below a cells folder that is taken for a question file; what runs stored there is not."""
+    for path in _visible(root, "*.json"):
+        parts = (*path.relative_to(root).parts[:-1], path.stem)
+        if path.name not in NOT_QUESTIONS and not any(fnmatchcase(part, RUN_ID_GLOB) for part in parts):
+            yield path
 
 
 def _splits(roots: Iterable[Path], result: Discovery) -> dict[Path, Split]:
