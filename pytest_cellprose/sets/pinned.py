@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from pytest_cellprose.digest import sha256_of
 from pytest_cellprose.record import Frozen
 from pytest_cellprose.run.cache import TextCache, reader_digest
 from pytest_cellprose.workbook.model import Value, Workbook, WorkbookError
@@ -68,6 +69,16 @@ class Pinned(Frozen):
 def pinned() -> Pinned:
     text = files(__package__).joinpath(HELDOUT_FILE).read_text(encoding="utf-8")
     return Pinned.model_validate_json(text)
+
+
+def other_questions(folder: Path, names: Iterable[str]) -> list[str]:
+    """A line for each question file in `folder` that is not the pinned one."""
+    lines = []
+    for name in names:
+        path, file = folder / f"{name}.json", pinned().planned.get(name)
+        if path.is_file() and (file is None or sha256_of(path) != file.questions):
+            lines.append(f"{name}: not the questions that are pinned; results are not comparable with others'")
+    return lines
 
 
 def content_sha256(workbook: Workbook) -> str:

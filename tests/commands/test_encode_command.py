@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -15,6 +16,8 @@ import xlsxwriter
 from pytest_cellprose import Workbook, encode
 from pytest_cellprose.__main__ import main
 from pytest_cellprose.models.tokens import count_tiktoken
+from pytest_cellprose.sets import split
+from pytest_cellprose.sets.pinned import Pinned, PinnedFile, content_sha256
 
 
 @pytest.fixture
@@ -277,3 +280,53 @@ def _on_a_terminal(arguments: list[str]) -> str:
         assert process.wait(60) == 0
     os.close(ours)
     return b"".join(pieces).decode("utf-8").replace("\r\n", "\n")
+
+
+HELD_OUT = "held out: only a final run may use it; --held-out"
+
+
+@pytest.fixture
+def held_out(files: list[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    """The same workbook held out by its name, by a split, by what is pinned: its bytes, and what it holds."""
+    folder = Path(files[0]).parent / "more"
+    folder.mkdir()
+    places = {name: folder / f"{name}.xlsx" for name in ("rw_one", "listed", "bytes", "packed_anew")}
+    for number, path in enumerate(places.values()):
+        with xlsxwriter.Workbook(str(path)) as book:
+            book.add_worksheet("Geheim").write_row("A1", ["Wombat", 31337 + number])
+    (folder / "split.json").write_text(json.dumps({"heldout": {"listed": "0" * 64}}))
+    workbooks = [Workbook.read(places[name]) for name in ("bytes", "packed_anew")]
+    with zipfile.ZipFile(places["packed_anew"], "a") as archive:
+        archive.comment = b"x"
+    pins = {f"pin{n}": PinnedFile(sha256=each.sha256, content=content_sha256(each)) for n, each in enumerate(workbooks)}
+    monkeypatch.setattr(split, "pinned", lambda: Pinned(workbooks=pins))
+    return places
+
+
+@pytest.mark.parametrize("name", ["rw_one", "listed", "bytes", "packed_anew"])
+@pytest.mark.parametrize("more", [(), ("--stats",), ("--encoding", "csv")], ids=["text", "stats", "csv"])
+def test_a_held_out_workbook_is_shown_only_when_that_is_meant(
+    held_out: dict[str, Path], files: list[str], name: str, more: tuple[str, ...], capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = str(held_out[name])
+    assert main(["encode", path, *more]) == 2
+    shown = capfd.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith(f"{path}: {HELD_OUT}")
+    assert main(["encode", path, files[0], *more]) == 2  # the other one goes on
+    shown = capfd.readouterr()
+    assert "Wombat" not in shown.out + shown.err
+    assert Path(files[0]).name in shown.out
+    assert main(["encode", path, "--held-out", *more]) == 0
+    shown = capfd.readouterr()
+    assert shown.err == ""
+    assert ("Wombat" in shown.out) == ("--stats" not in more)
+
+
+def test_the_help_says_what_held_out_means(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("encode", "score"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        text = " ".join(capsys.readouterr().out.split())
+        assert "--held-out go on although a file belongs to a held-out set" in text
+        assert "makes later results on that set exploratory" in text

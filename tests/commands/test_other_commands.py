@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from pytest_cellprose.__main__ import main
+from pytest_cellprose.sets import split
+from pytest_cellprose.sets.pinned import Pinned, PinnedFile, content_sha256
+from pytest_cellprose.workbook.model import Workbook
 from tests.integration.conftest import Bench, bench  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,6 +23,31 @@ def test_score_prints_the_scores_of_a_reply(bench: Bench, capsys: pytest.Capture
     scores = json.loads(capsys.readouterr().out)
     # q3: six of the seven cells named are right and none is missing: F1 = 2·6/(7+6)
     assert scores == {"q1": 1.0, "q2": 1.0, "q3": pytest.approx(12 / 13), "q4": 0.0, "q5": 0.0}
+
+
+@pytest.mark.parametrize("how", ["name", "split", "digest", "content"])
+def test_score_tells_no_held_out_truth_unless_that_is_meant(
+    bench: Bench,  # noqa: F811
+    how: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Scores say which guesses are right. The question file is held out, or the workbook beside it."""
+    name = "rw_one" if how == "name" else "gamma"
+    path = bench.add(name, scale=5, heldout=how == "split", listed=how == "split")
+    if how in ("digest", "content"):
+        workbook = Workbook.read(path.with_suffix(".xlsx"))
+        digests = {"sha256": workbook.sha256, "content": content_sha256(workbook)}
+        digests["sha256" if how == "content" else "content"] = "0" * 64
+        monkeypatch.setattr(split, "pinned", lambda: Pinned(workbooks={"rw_x": PinnedFile(**digests)}))
+    reply = bench.cells / "reply.txt"
+    reply.write_text('{"q2": "B5"}', encoding="utf-8")
+    assert main(["score", str(path), str(reply)]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith(f"{path}: held out: only a final run may use it; --held-out")
+    assert main(["score", "--held-out", str(path), str(reply)]) == 0
+    assert json.loads(capsys.readouterr().out)["q2"] == 1.0
 
 
 def test_score_refuses_what_it_cannot_read(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:  # noqa: F811

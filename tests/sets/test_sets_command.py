@@ -49,3 +49,18 @@ def test_both_held_out_sets_are_built_and_certified_whole(
     assert printed.err == ""
     assert "187 of 187 questions certified" in printed.out  # 120 and 67
     assert "not here" not in printed.out
+
+
+def test_a_build_says_which_questions_are_not_the_pinned_ones(
+    shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cells = Path(__file__).resolve().parents[2] / "cells" / "realworld"
+    for name in ("rw_wb_CLASS.json", "rw_us_census_h08.json"):
+        (tmp_path / name).write_bytes((cells / name).read_bytes())
+    with (tmp_path / "rw_wb_CLASS.json").open("a") as file:
+        file.write("\n")
+    assert main(["sets", "build", "realworld", "--from", str(shared_data / "heldout_real"), str(tmp_path)]) == 0
+    said = [line for line in capsys.readouterr().out.splitlines() if "not the questions" in line]
+    assert [line.partition(":")[0] for line in said] == ["rw_wb_CLASS"]
+    assert main(["sets", "check", str(tmp_path)]) == 1
+    assert "rw_wb_CLASS: other questions than the frozen" in capsys.readouterr().err

@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from pytest_cellprose.digest import sha256_of
 from pytest_cellprose.record import Frozen
+from pytest_cellprose.sets.pinned import other_questions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -94,6 +95,7 @@ def build_realworld(
             missing += 1
             done = f"NOT THERE: {error}"
         lines.append(f"{workbook.name}: {done}")
+    lines += other_questions(folder, (workbook.name for workbook in workbooks))
     lines.append(f"{len(workbooks) - missing} of {len(workbooks)} workbooks are in {folder}")
     if missing:
         raise IncompleteError(lines)

@@ -17,6 +17,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from pytest_cellprose.questions.schema import QuestionFile
+from pytest_cellprose.sets.pinned import other_questions
 from pytest_cellprose.sets.spreadsheetbench.archive import Pair, SourceError, Task, read_published
 from pytest_cellprose.sets.spreadsheetbench.ask import CellRule, Restated, TaskRule, answer_name, ask
 
@@ -86,7 +87,12 @@ def build_spreadsheetbench(source: Path, folder: Path = FOLDER) -> list[str]:
         text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
         (folder / f"sb_{task}.json").write_text(text, encoding="utf-8", newline="\n")
     (folder / "NOTICE.txt").write_text(NOTICE, encoding="utf-8", newline="\n")
-    return [*_summary(results), *_others(published.pairs, taken, judged), *_left_over(folder, taken)]
+    return [
+        *_summary(results),
+        *_others(published.pairs, taken, judged),
+        *other_questions(folder, (f"sb_{task}" for task in taken)),
+        *_left_over(folder, taken),
+    ]
 
 
 def _restated(task: Task, pair: Pair | None, judged: Reviewed) -> Restated:
