@@ -14,7 +14,7 @@ from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.models.pricing import cost_as_billed_nanousd, usage_cost_nanousd
 from pytest_cellprose.models.registry import ModelSpec
 from pytest_cellprose.models.tokens import count, counter_name
-from pytest_cellprose.plain import plain, plain_text
+from pytest_cellprose.plain import plain, plain_text, visible
 from pytest_cellprose.providers.base import CountsTokens, ModelFailure, PathFault, Provider, Reply, Request
 from pytest_cellprose.questions.ask import SYSTEM, prompt
 from pytest_cellprose.questions.schema import Question, QuestionFile
@@ -38,7 +38,8 @@ class CellFault(Exception):
 
     def __init__(self, record: Record) -> None:
         outcome = record.outcome
-        super().__init__(f"{record.cell} was not measured: {outcome.kind}: {outcome.detail}")
+        what = "measured" if outcome.not_started is None else "started"
+        super().__init__(visible(f"{record.cell} was not {what}: {outcome.kind}: {outcome.detail}"))
         self.record = record
 
 
@@ -224,9 +225,8 @@ def not_encoded(ask: Ask, reason: str, *, run: str, git: Git) -> Record:
     return _unmeasured(ask, outcome, run=run, git=git, started=utc_now())
 
 
-def not_admitted(ask: Ask, kind: str, reason: str, *, run: str, git: Git) -> Record:
-    """The record of a live cell that was not allowed to start: a fault in every mode, nothing was sent."""
-    outcome = Outcome(status="fault", kind=kind, detail=plain_text(reason))
+def not_measured(ask: Ask, outcome: Outcome, *, run: str, git: Git) -> Record:
+    """The record of a live cell that was not allowed to start, or whose call nobody waited for."""
     return _unmeasured(ask, outcome, run=run, git=git, started=utc_now())
 
 

@@ -72,7 +72,7 @@ def pytest_cellprose_providers(config: pytest.Config) -> Mapping[str, type[Provi
 
 @pytest.hookspec(firstresult=True)
 def pytest_cellprose_admit(config: pytest.Config, call: PendingCall) -> Refusal | None:
-    """Say whether a live call may start: None lets it, a `Refusal` makes its cell a fault, with nothing sent.
+    """Say whether a live call may start: None lets it, a `Refusal` keeps its cell from being called in this run.
 
     Asked before each live call, in the process that makes it, and never about the offline reader; a call that
     runs is never interrupted. The first refusal counts. Caps of vendors are looked at after all plugins have let
@@ -86,5 +86,9 @@ def pytest_cellprose_admit(config: pytest.Config, call: PendingCall) -> Refusal 
         def pytest_cellprose_admit(call):
             used = used_share(call.model.vendor)
             if used >= 80:
-                return Refusal("window_full", f"{used} % of the window of {call.model.vendor} is used")
+                detail = f"{used} % of the window of {call.model.vendor} is used"
+                return Refusal("window_full", detail, limit=80, used=used, unit="%", by="the window's keeper")
+
+    What a refusal tells of its limit, and when it resets (``resets=``), stands in the report's list of cells that
+    were not started.
     """

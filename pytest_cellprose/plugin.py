@@ -302,6 +302,7 @@ def pytest_runtest_makereport(
         return (yield)
     from pytest_cellprose.cell import Cell, CellFault
     from pytest_cellprose.outcome import is_sealed, outcome_property, seal
+    from pytest_cellprose.plain import visible
     from pytest_cellprose.protocol import RECORD
     from pytest_cellprose.run.store import StoreError
 
@@ -312,9 +313,9 @@ def pytest_runtest_makereport(
     record = taken.record if isinstance(taken, Cell) else None
     if record is not None:
         item.stash[RECORD] = record
-    if record is not None and record.outcome.kind == "authentication":
+    if record is not None and record.outcome.is_fault("authentication"):
         # every other call of this vendor would end the same way; a worker passes this on to xdist's controller
-        item.session.shouldstop = f"cellprose: {record.outcome.detail}"
+        item.session.shouldstop = visible(f"cellprose: {record.outcome.detail}")
     if call.when == "call" and record is not None:
         item.user_properties.append(outcome_property(record))  # before the report that copies them
     report = yield

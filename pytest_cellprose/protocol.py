@@ -104,7 +104,9 @@ class CellTests:
 def _faulted(item: pytest.Item) -> bool:
     """Whether a test's cell was not measured for a reason that may be gone later."""
     record = item.stash.get(RECORD, None)
-    return record is not None and record.outcome.status == "fault" and record.outcome.kind not in NEVER_RERUN
+    if record is None or record.outcome.status != "fault" or record.outcome.not_started is not None:
+        return False
+    return record.outcome.kind not in NEVER_RERUN
 
 
 def _stopping(session: pytest.Session) -> bool:

@@ -32,8 +32,8 @@ FAILURES = (
 UNSCORED_FAULTS = ("authentication", "quota", "spend_cap", "interrupted")
 """Faults of the account or the run, which say nothing about a model: no score in a final run either."""
 
-NEVER_RERUN = frozenset({"authentication", "spend_cap", "wall_clock", "interrupted"})
-"""Faults that are the same when their cell runs again in the same run (DESIGN section 5)."""
+NEVER_RERUN = frozenset({"authentication", "interrupted"})
+"""Faults that are the same when their cell runs again in the same run (DESIGN section 5); so is every `NotStarted`."""
 
 
 def utc_now() -> str:
@@ -116,6 +116,21 @@ class CountedTokens(Frozen):
     """System prompt and prompt together."""
 
 
+class NotStarted(Frozen):
+    """Why a call was not allowed to start. Nothing was sent; a resumed run makes the call."""
+
+    by: str
+    """Who refused: ``a vendor's cap``, ``the wall clock``, ``a plugin`` or what the plugin calls itself."""
+    limit: int | float | str | None = None
+    """Which limit: how much it allows in `unit`, or in words."""
+    used: int | float | str | None = None
+    """How much of it was used."""
+    unit: str = ""
+    """Of both, if they are numbers: ``USD``, ``s``, ``%``, …"""
+    resets: str | None = None
+    """When there is room again, ISO 8601; None: not known, or never."""
+
+
 class Outcome(Frozen):
     """``scored``: an answer was scored. ``failure``: the model's, scores 0. ``fault``: the path's or ours, no score."""
 
@@ -124,6 +139,12 @@ class Outcome(Frozen):
     """Which failure or fault (DESIGN section 5); None when scored."""
     detail: str | None = None
     """One line for a reader: sub-kind, status code, what happened."""
+    not_started: NotStarted | None = None
+    """Set for a call that was refused before anything was sent; a fault then, whatever its kind is called."""
+
+    def is_fault(self, kind: str) -> bool:
+        """Whether it is this fault of ours: a refusal may use the same word."""
+        return self.status == "fault" and self.kind == kind and self.not_started is None
 
 
 class Record(Frozen):

@@ -130,7 +130,7 @@ class Run:
                 prepare=lambda cell: self.session.prepared(cell, shared=self._may_be_stored(cell)),
                 ceilings={name: self.session.calls_at_a_time(name) for name in sorted(set(vendor.values()))},
                 limited=lambda record: record.limited > 0,
-                last=lambda record: record.outcome.kind == "authentication",
+                last=lambda record: record.outcome.is_fault("authentication"),
                 halted=self.told_to_end,
                 changed=partial(self.session.note_limit, self.worker.workerid if self.worker else "main"),
             )

@@ -9,10 +9,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from statistics import fmean
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pytest_cellprose.record import CellId, Record, SetName
-from pytest_cellprose.report import attempts
+from pytest_cellprose.report import attempts, figures
 from pytest_cellprose.report.attempt import Attempt, Attempts
 from pytest_cellprose.report.limitations import SET_LABELS, limitations
 from pytest_cellprose.report.model import (
@@ -20,17 +20,19 @@ from pytest_cellprose.report.model import (
     CellCounts,
     EncodingReport,
     Fault,
+    LongPrompts,
     ModelFacts,
     ModelReport,
+    Refused,
     Report,
     Role,
     SetReport,
+    WithoutOne,
 )
 from pytest_cellprose.report.pairs import paired
-from pytest_cellprose.run.budget import kept_from_starting
 from pytest_cellprose.run.manifest import Manifest, ModelEntry, WorkbookEntry
 from pytest_cellprose.run.shards import missing_shards, own_cells
-from pytest_cellprose.stats import WorkbookMean, compare
+from pytest_cellprose.stats import LeaveOneOut, WorkbookMean, compare, leave_one_out
 
 ROLES: Mapping[str, Role] = {
     "markitdown": "primary",
@@ -60,7 +62,8 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
     latest, superseded = _latest((record for record in records if record.run in runs), Attempts(planned))
     known = {cell: latest[cell] for cell in planned if cell in latest}
     measured = {cell: record for cell, record in known.items() if record.status != "fault"}
-    faulted = {cell: record for cell, record in known.items() if record.status == "fault"}
+    refused = {cell: record for cell, record in known.items() if record.not_started is not None}
+    faulted = {cell: record for cell, record in known.items() if record.status == "fault" and cell not in refused}
     own = own_cells(manifest)
     skipped = [cell for cell in own if cell not in known and cell.model in manifest.matrix.skipped_models]
     not_run = [cell for cell in own if cell not in known and cell.model not in manifest.matrix.skipped_models]
@@ -70,6 +73,7 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
         measured=len(measured),
         failed=sum(record.status == "failure" for record in measured.values()),
         faulted=len(faulted),
+        refused=len(refused),
         skipped=len(skipped),
         not_run=len(not_run),
         in_other_shards=elsewhere,
@@ -82,9 +86,9 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
         deviations.append(f"{elsewhere} of {len(planned)} planned cells are in shards that are not here ({absent})")
     if faulted:
         deviations.append(f"{len(faulted)} of {len(planned)} planned cells faulted and have no score")
-    bounded = kept_from_starting(Counter(record.kind or "" for record in faulted.values()))
-    if bounded is not None:
-        deviations.append(bounded)
+    not_started = _refused(manifest, refused)
+    if not_started:
+        deviations.append(figures.kept_from_starting(not_started))
     set_of = {workbook.name: workbook.set for workbook in manifest.matrix.workbooks}
     return Report(
         run=manifest.run,
@@ -98,6 +102,7 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
         versions=manifest.versions,
         settings=manifest.settings,
         challenger=manifest.challenger,
+        baseline=manifest.settings.get("baseline") or manifest.challenger,
         repeats=manifest.matrix.repeats,
         publishable=manifest.publishable and counts.complete,
         complete=counts.complete,
@@ -110,7 +115,7 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
         kept=dict(sorted(Counter(record.kept_from for record in known.values() if record.kept_from).items())),
         kept_cells=_kept_cells(known),
         stale=sum(record.replaced for record in known.values()),
-        after_fault=sum(any(found.status == "fault" for found in superseded.get(cell, ())) for cell in measured),
+        after_fault=sum(any(map(_faulted, superseded.get(cell, ()))) for cell in measured),
         spent=_spent(chain(latest.values(), *superseded.values())) / attempts.NANO,
         sets=_sets(manifest, planned, measured, faulted),
         models=[_facts(entry, manifest, known) for entry in manifest.models],
@@ -126,6 +131,7 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
             )
             for cell, record in faulted.items()
         ],
+        refused=not_started,
         not_run=[str(cell) for cell in not_run],
         not_here=manifest.not_here,
         split_sha256=manifest.split_sha256,
@@ -145,6 +151,39 @@ def _latest(records: Iterable[Record], make: Attempts) -> tuple[dict[CellId, Att
             best[found.cell], found = found, before
         superseded[found.cell].append(found)
     return best, superseded
+
+
+def _faulted(found: Attempt) -> bool:
+    return found.status == "fault" and found.not_started is None
+
+
+def _refused(manifest: Manifest, refused: Cells) -> list[Refused]:
+    """By who refused what of which vendor, in plan order."""
+    vendors = {entry.alias: entry.vendor for entry in manifest.models}
+    groups: dict[tuple[object, ...], list[Attempt]] = defaultdict(list)
+    for cell, found in refused.items():
+        why = found.not_started
+        if why is not None:
+            groups[why.by, found.kind, vendors[cell.model], why.limit, why.unit].append(found)
+    result = []
+    for group in groups.values():
+        last = max(group, key=lambda attempt: attempt.started)
+        why = last.not_started
+        assert why is not None
+        result.append(
+            Refused(
+                by=why.by,
+                kind=last.kind or "unnamed",
+                vendor=vendors[last.cell.model],
+                cells=[str(attempt.cell) for attempt in group],
+                limit=why.limit,
+                used=why.used,
+                unit=why.unit,
+                resets=why.resets,
+                detail=last.detail,
+            )
+        )
+    return result
 
 
 def _kept_cells(known: Cells) -> dict[str, list[str]]:
@@ -176,7 +215,7 @@ def _sets(manifest: Manifest, planned: Sequence[CellId], measured: Cells, faulte
             of_model = [cell for cell in planned if cell.workbook in names and cell.model == entry.alias]
             theirs, scored = (workbooks, measured)
             if entry.vendor == "offline":
-                theirs, scored = _ceiling(workbooks, measured)
+                theirs, scored = _ceiling(workbooks), _without_computed(workbooks, measured)
                 left = {workbook.name for workbook in theirs}
                 of_model = [cell for cell in of_model if cell.workbook in left]
             if any(cell in scored or cell in faulted for cell in of_model):
@@ -190,22 +229,17 @@ def _sets(manifest: Manifest, planned: Sequence[CellId], measured: Cells, faulte
     return reports
 
 
-def _ceiling(workbooks: Sequence[WorkbookEntry], measured: Cells) -> tuple[list[WorkbookEntry], Cells]:
-    """Workbooks and records as an offline model is judged by them: without computed questions.
+def _ceiling(workbooks: Iterable[WorkbookEntry]) -> list[WorkbookEntry]:
+    """The workbooks that an offline model is judged by: those with a question that is not computed.
 
-    No text that is sent holds their answers, so they say nothing about what a text allows; a workbook that has
-    no others drops out.
+    No text that is sent holds the answer of a computed one, so it says nothing about what a text allows.
     """
+    return [book for book in workbooks if book.questions > len(set(book.computed) - book.uncertified.keys())]
+
+
+def _without_computed(workbooks: Iterable[WorkbookEntry], measured: Cells) -> Cells:
     computed = {workbook.name: set(workbook.computed) for workbook in workbooks if workbook.computed}
-    left = [workbook for workbook in workbooks if workbook.name not in computed or _others(workbook, measured)]
-    scored = {cell: record.without(computed.get(cell.workbook, set())) for cell, record in measured.items()}
-    return left, scored
-
-
-def _others(workbook: WorkbookEntry, measured: Cells) -> bool:
-    """Whether anything was asked about a workbook that is not computed."""
-    asked = {name for cell, record in measured.items() if cell.workbook == workbook.name for name in record.kinds}
-    return bool(asked - set(workbook.computed))
+    return {cell: record.without(computed.get(cell.workbook, set())) for cell, record in measured.items()}
 
 
 def _model(
@@ -220,44 +254,84 @@ def _model(
     cells: dict[str, list[CellId]] = defaultdict(list)
     for cell in planned:
         cells[cell.encoding].append(cell)
-    encodings = [encoding for encoding in manifest.matrix.encodings if encoding in cells]
-    calls = {encoding: [measured[cell] for cell in cells[encoding] if cell in measured] for encoding in encodings}
-    faults = {encoding: [faulted[cell] for cell in cells[encoding] if cell in faulted] for encoding in encodings}
-    nominal = any(record.prices.nominal for records in calls.values() for record in records)
+    sides = {
+        encoding: Side(
+            role=_role(encoding, manifest.challenger),
+            cells=cells[encoding],
+            calls=[measured[cell] for cell in cells[encoding] if cell in measured],
+            faults=[faulted[cell] for cell in cells[encoding] if cell in faulted],
+        )
+        for encoding in manifest.matrix.encodings
+        if encoding in cells
+    }
+    nominal = any(record.prices.nominal for side in sides.values() for record in side.calls)
+    complete = all(cell in measured for cell in planned)
+    common = _common(sides.values())
+    compared_on = [book.name for book in workbooks if complete or book.name in common]
+    rows = {encoding: side.on(compared_on) for encoding, side in sides.items()}
+    csv = rows.get("csv", [])
+    baseline = manifest.settings.get("baseline") or manifest.challenger
     return ModelReport(
         status=entry.status,
         note=entry.note or ("nominal prices" if nominal else None),
-        encodings={
-            encoding: _encoding(
-                _role(encoding, manifest.challenger),
-                len(cells[encoding]),
-                calls[encoding],
-                faults[encoding],
-                calls.get("csv", []),
-            )
-            for encoding in encodings
-        },
-        against=_against(manifest.challenger, len(workbooks), cells, calls),
-        paired=paired({encoding: calls[encoding] for encoding in encodings if encoding != "none"}),
+        nominal=nominal,
+        complete=complete,
+        workbooks=[book.name for book in workbooks],
+        compared_on=compared_on,
+        encodings={encoding: _encoding(side, rows[encoding], csv) for encoding, side in sides.items()},
+        against=_against(manifest, sides, len(workbooks), whole=complete or manifest.mode != "final"),
+        paired=paired(
+            {encoding: calls for encoding, calls in rows.items() if encoding != "none"}, baseline, complete=complete
+        ),
     )
+
+
+class Side(NamedTuple):
+    """What was planned and measured of one encoding, of one model and set."""
+
+    role: Role
+    cells: Sequence[CellId]
+    calls: Sequence[Attempt]
+    faults: Sequence[Attempt]
+
+    def completed(self) -> dict[str, list[Attempt]]:
+        """The workbooks of which every planned repeat was measured."""
+        planned = Counter(cell.workbook for cell in self.cells)
+        groups = attempts.by_workbook(self.calls)
+        return {workbook: calls for workbook, calls in groups.items() if len(calls) == planned[workbook]}
+
+    def on(self, workbooks: Sequence[str]) -> list[Attempt]:
+        """The calls about these workbooks; none if it did not complete them all."""
+        completed = self.completed()
+        if any(workbook not in completed for workbook in workbooks):
+            return []
+        return [call for workbook in workbooks for call in completed[workbook]]
+
+
+def _common(sides: Iterable[Side]) -> set[str]:
+    """The workbooks that every side completed, of those that completed any; the control alone is asked last."""
+    completed = [(side.role, set(side.completed())) for side in sides]
+    compared = [found for role, found in completed if found and role != "control"] or [
+        found for _, found in completed if found
+    ]
+    return set.intersection(*compared) if compared else set()
 
 
 def _role(encoding: str, challenger: str) -> Role:
     return "challenger" if encoding == challenger else ROLES.get(encoding, "other")
 
 
-def _encoding(
-    role: Role, planned: int, calls: Sequence[Attempt], faults: Sequence[Attempt], csv: Sequence[Attempt]
-) -> EncodingReport:
+def _encoding(side: Side, calls: Sequence[Attempt], csv: Sequence[Attempt]) -> EncodingReport:
+    """`calls`: those that the numbers are over, as `csv` is of the encoding csv."""
     workbooks = attempts.by_workbook(calls)
     means = [attempts.workbook_mean(records) for records in workbooks.values()]
     costs = [mean.cost for mean in means if mean.cost is not None]
     accuracy = fmean(mean.accuracy for mean in means) if means else None
     cost = fmean(costs) if costs and len(costs) == len(means) else None
     return EncodingReport(
-        role=role,
-        planned=planned,
-        calls=len(calls),
+        role=side.role,
+        planned=len(side.cells),
+        calls=len(side.calls),
         workbooks=len(workbooks),
         accuracy=accuracy,
         accuracy_by_question=attempts.question_mean(calls),
@@ -266,8 +340,8 @@ def _encoding(
         cost_per_call=cost,
         cost_per_correct=_cost_per_correct(cost, accuracy),
         counted=attempts.counted(calls, csv),
-        failures=attempts.outcome_kinds(record for record in calls if record.status == "failure"),
-        faults=attempts.outcome_kinds(faults),
+        failures=attempts.outcome_kinds(record for record in side.calls if record.status == "failure"),
+        faults=attempts.outcome_kinds(side.faults),
         by_kind=attempts.kind_scores(calls),
         frontier=attempts.frontier(calls),
         resources=attempts.resources(calls),
@@ -283,45 +357,53 @@ def _cost_per_correct(cost: float | None, accuracy: float | None) -> float | Non
     return cost / accuracy
 
 
-def _against(
-    challenger: str,
-    workbooks: int,
-    cells: Mapping[str, Sequence[CellId]],
-    calls: Mapping[str, Sequence[Attempt]],
-) -> dict[str, Against]:
-    """The challenger against every other encoding but the control, the primary baselines first."""
-    if challenger not in cells:
+def _against(manifest: Manifest, sides: Mapping[str, Side], workbooks: int, *, whole: bool) -> dict[str, Against]:
+    """The challenger against every other encoding but the control, the primary baselines first.
+
+    `workbooks` are planned; `whole` is as `compare` takes it.
+    """
+    if manifest.challenger not in sides:
         return {}
-    complete = {encoding: _complete(cells[encoding], calls[encoding]) for encoding in cells}
-    baselines = [encoding for encoding in cells if _role(encoding, challenger) in _ORDER]
+    calls = {encoding: side.completed() for encoding, side in sides.items()}
+    means = {encoding: _means(completed) for encoding, completed in calls.items()}
+    baselines = [encoding for encoding, side in sides.items() if side.role in _ORDER]
     result = {}
-    for baseline in sorted(baselines, key=lambda encoding: _ORDER.index(_role(encoding, challenger))):
-        role = _role(baseline, challenger)
-        numbers, verdict = compare(complete[challenger], complete[baseline], complete.get("csv"), planned=workbooks)
-        tested = role != "reported"
+    for baseline in sorted(baselines, key=lambda encoding: _ORDER.index(sides[encoding].role)):
+        role, own, theirs = sides[baseline].role, means[manifest.challenger], means[baseline]
+        numbers, verdict = compare(own, theirs, means.get("csv"), planned=workbooks, whole=whole)
+        common = own.keys() & theirs.keys()
+        alone = leave_one_out({name: own[name] for name in common}, {name: theirs[name] for name in common})
+        tested, complete = role != "reported", verdict.word is not None
+        untested = "reported, not tested" if complete else f"reported, not tested; {verdict.reason}"
         result[baseline] = Against(
             role=role,
+            complete=complete,
             workbooks=numbers.workbooks if numbers else 0,
             ratio=numbers.ratio if numbers else None,
             interval=numbers.interval if numbers else None,
             accuracy_difference=numbers.accuracy_difference if numbers else None,
             accuracy_interval=numbers.accuracy_interval if numbers else None,
+            without_one=None if alone is None else _without_one(alone),
+            long_prompts=LongPrompts(
+                challenger=_long_prompts(calls[manifest.challenger], common),
+                baseline=_long_prompts(calls[baseline], common),
+            ),
             verdict=verdict.word if tested else None,
-            reason=verdict.reason if tested else "reported, not tested",
+            reason=verdict.reason if tested else untested,
         )
     return result
 
 
-def _complete(cells: Sequence[CellId], calls: Sequence[Attempt]) -> dict[str, WorkbookMean]:
-    """The workbooks of which every planned repeat was measured."""
-    planned: dict[str, int] = defaultdict(int)
-    for cell in cells:
-        planned[cell.workbook] += 1
-    return {
-        workbook: attempts.workbook_mean(records)
-        for workbook, records in attempts.by_workbook(calls).items()
-        if len(records) == planned[workbook]
-    }
+def _means(completed: Mapping[str, Sequence[Attempt]]) -> dict[str, WorkbookMean]:
+    return {workbook: attempts.workbook_mean(calls) for workbook, calls in completed.items()}
+
+
+def _without_one(alone: LeaveOneOut) -> WithoutOne:
+    return WithoutOne(lowest=alone.lowest, highest=alone.highest, workbook=alone.workbook, ratio=alone.without_it)
+
+
+def _long_prompts(completed: Mapping[str, Sequence[Attempt]], workbooks: Iterable[str]) -> int:
+    return sum(call.long_prompts for workbook in workbooks for call in completed[workbook])
 
 
 def _facts(entry: ModelEntry, manifest: Manifest, known: Cells) -> ModelFacts:

@@ -11,7 +11,7 @@ from datetime import datetime
 from statistics import fmean
 from typing import Any, Literal, TypeVar
 
-from pytest_cellprose.record import CellId, ModelUsed, Prices, Record
+from pytest_cellprose.record import CellId, ModelUsed, NotStarted, Prices, Record
 
 T = TypeVar("T")
 
@@ -42,6 +42,9 @@ class Attempt:
     """In the order of `kinds`; a question without a score has 0."""
     accuracy: float | None
     kept_from: str | None
+    long_prompts: int
+    """Requests whose prompt had more tokens than the price's tier allows: one, but for agents, that ask in turns."""
+    not_started: NotStarted | None
     replaced: bool
     """Whether a stale record of an earlier run was called again."""
 
@@ -100,8 +103,19 @@ class Attempts:
             scores=tuple(share(score, score) for score in (scores.get(name, 0.0) for name in kinds)),
             accuracy=record.accuracy,
             kept_from=record.kept_from,
+            long_prompts=_long_prompts(record),
+            not_started=outcome.not_started,
             replaced=record.replaces is not None,
         )
 
     def _share(self, key: Hashable, value: T) -> T:
         return self._shared.setdefault(key, value)  # type: ignore[no-any-return]
+
+
+def _long_prompts(record: Record) -> int:
+    """By each request's own input; a request that reported none says nothing."""
+    above = record.prices.above
+    if above is None:
+        return 0
+    requests = [record.usage] if record.turns is None else record.turns
+    return sum(usage.input is not None and usage.input > above for usage in requests)

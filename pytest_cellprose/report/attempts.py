@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import timedelta
 from statistics import fmean, median
 
 from pytest_cellprose.report.attempt import Attempt
@@ -121,51 +120,46 @@ def outcome_kinds(records: Iterable[Attempt]) -> dict[str, int]:
 
 
 def frontier(records: Sequence[Attempt]) -> Frontier | None:
-    """None without an attempt."""
+    """None without a call."""
     n = len(records)
     passes = sum(map(passed, records))
     interval = jeffreys(passes, n)
     if interval is None:
         return None
     spent = total_cost(records)
-    tokens = _per_attempt(records, "input", "output")
     return Frontier(
-        attempts=n,
+        calls=n,
         passes=passes,
         pass_interval=interval,
-        mean_score=fmean(map(accuracy, records)),
-        cost_per_attempt=None if spent is None else spent / n / NANO,
+        cost_per_call=None if spent is None else spent / n / NANO,
         cost_per_pass=spent / passes / NANO if spent is not None and passes else None,
-        tokens_per_attempt=tokens,
+        tokens_per_call=_per_call(records, "input", "output"),
     )
 
 
 def resources(records: Sequence[Attempt]) -> Resources | None:
-    """None without an attempt."""
+    """None without a call."""
     if not records:
         return None
     seconds = sorted(record.seconds for record in records)
-    starts = [record.started for record in records]
-    ends = [start + timedelta(seconds=record.seconds) for start, record in zip(starts, records, strict=True)]
     spent = total_cost(records)
     inputs = sum(record.input or 0 for record in records)
     cached = [record.cached for record in records if record.cached is not None]
     billed = [record.cost_as_billed_nanousd for record in records if record.cost_as_billed_nanousd is not None]
     return Resources(
-        input_per_attempt=_per_attempt(records, "input"),
-        output_per_attempt=_per_attempt(records, "output"),
+        input_per_call=_per_call(records, "input"),
+        output_per_call=_per_call(records, "output"),
         cached_share=sum(cached) / inputs if cached and inputs else None,
         median_seconds=median(seconds),
         p90_seconds=seconds[9 * (len(seconds) - 1) // 10],
         summed_seconds=sum(seconds),
-        wall_seconds=(max(ends) - min(starts)).total_seconds(),
         cost=None if spent is None else spent / NANO,
         cost_as_billed=sum(billed) / NANO if billed else None,
     )
 
 
-def _per_attempt(records: Sequence[Attempt], *fields: str) -> int | None:
-    """Rounded down; None when no attempt reported the tokens."""
-    reported = [getattr(record, field) for record in records for field in fields]
-    known = [tokens for tokens in reported if tokens is not None]
-    return sum(known) // len(records) if known else None
+def _per_call(records: Sequence[Attempt], *fields: str) -> int | None:
+    """Mean over the calls that reported all of these tokens, rounded down; None when none did."""
+    reported = [[getattr(record, field) for field in fields] for record in records]
+    known = [sum(tokens) for tokens in reported if None not in tokens]
+    return sum(known) // len(known) if known else None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
-from pytest_cellprose.report.model import ModelReport
+from pytest_cellprose.report.model import Against, EncodingReport, ModelReport, Refused
 from pytest_cellprose.run.manifest import MergedRun
 
 NOTHING = "–"
@@ -35,9 +36,9 @@ def _dollar(value: float | None, decimals: int) -> str:
     return INFINITE if math.isinf(value) else f"${value:,.{decimals}f}"
 
 
-def cost_columns(model: ModelReport) -> tuple[list[str], list[str]]:
+def cost_columns(encodings: Iterable[EncodingReport]) -> tuple[list[str], list[str]]:
     """Cost per call and per correct; the control, which sends no workbook, sets no number of digits."""
-    rows = list(model.encodings.values())
+    rows = list(encodings)
     compared = [row for row in rows if row.role != "control"]
     return (
         dollars([row.cost_per_call for row in rows], [row.cost_per_call for row in compared]),
@@ -57,7 +58,8 @@ def points(difference: float | None) -> str:
 
 
 def tokens(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:,.0f}"
+    """Rounded down, wherever tokens are shown."""
+    return NOTHING if value is None else f"{math.floor(value):,}"
 
 
 def ratio(value: float | None) -> str:
@@ -109,7 +111,7 @@ def _digits(value: float) -> str:
     """Two or three digits; near 1, where the verdict lies, never rounded onto it."""
     decimals = 2 if value < 10 else 1 if value < 100 else 0
     text = f"{value:.{decimals}f}"
-    while float(text) == 1 and value != 1 and decimals < 6:
+    while float(text) == 1 and value != 1 and decimals < 10:
         decimals += 1
         text = f"{value:.{decimals}f}"
     return text
@@ -120,3 +122,73 @@ def part(merged: MergedRun) -> str:
     shard = "" if merged.shard is None else f" (shard {merged.shard})"
     spent = f", {dollar(merged.spent_nanousd / 1e9)} spent" if merged.spent_nanousd else ""
     return f"From run {merged.run}{shard}: {count(len(merged.cells), 'cell')}{spent}"
+
+
+def kept_from_starting(refused: Iterable[Refused]) -> str:
+    """What caps, the wall clock and plugins did to a run."""
+    cells: Counter[str] = Counter()
+    for each in refused:
+        cells[each.by] += len(each.cells)
+    said = " and ".join(f"{number:,} by {by}" for by, number in cells.items())
+    return f"cells kept from starting: {said}: this run is incomplete and is not published"
+
+
+def used(refused: Refused) -> str:
+    """How much of a limit was used: ``82 of 80 %``, ``$1.98 of $2.00``."""
+    known = [value for value in (refused.used, refused.limit) if value is not None]
+    said = " of ".join(_amount(value, refused.unit) for value in known) or NOTHING
+    numbers = known and not any(isinstance(value, str) for value in known)
+    return f"{said} {refused.unit}" if numbers and refused.unit not in ("", "USD") else said
+
+
+def _amount(value: float | str, unit: str) -> str:
+    if isinstance(value, str):
+        return value
+    return dollar(value) if unit == "USD" else f"{value:,}"
+
+
+MOVED = 1.1
+"""A single workbook whose absence moves the ratio by less than this factor is not worth a line."""
+
+
+def is_moved(against: Against) -> bool:
+    """Whether it says something how far the ratio moves without one workbook."""
+    one = against.without_one
+    if one is None or against.ratio is None or not one.ratio:
+        return one is not None
+    return max(one.ratio / against.ratio, against.ratio / one.ratio) >= MOVED
+
+
+def long_prompts(against: Against) -> str | None:
+    """How many prompts of each side crossed a price tier; None if none did."""
+    crossed = against.long_prompts
+    if not (crossed.challenger or crossed.baseline):
+        return None
+    return f"prompts above a price tier: {crossed.challenger:,} against {crossed.baseline:,}"
+
+
+def measured(model: ModelReport) -> dict[str, Against]:
+    """The comparisons for which something was measured on both sides."""
+    return {name: against for name, against in model.against.items() if against.workbooks}
+
+
+def compared_on(model: ModelReport, most: int | None = None) -> str | None:
+    """Which workbooks the rows of an incomplete set are over; None if the set is complete.
+
+    The shorter of two lists is given: those, or all but those; `most` names at most.
+    """
+    if model.complete:
+        return None
+    if not model.compared_on:
+        return "incomplete: no workbook was completed by every encoding that was measured"
+    lacking = [name for name in model.workbooks if name not in model.compared_on]
+    if not lacking:
+        return "incomplete: what is missing is in no row"
+    but = len(lacking) <= len(model.compared_on)
+    names = lacking if but else model.compared_on
+    shown = names[:most]
+    more = f", and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
+    return (
+        f"incomplete: rows are over the {len(model.compared_on):,} of {count(len(model.workbooks), 'workbook')} that "
+        f"every measured encoding completed: {'all but ' if but else ''}{', '.join(shown)}{more}"
+    )

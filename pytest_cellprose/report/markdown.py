@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from pytest_cellprose.record import Prices
 from pytest_cellprose.report import figures
+from pytest_cellprose.report.escape import code, text
+from pytest_cellprose.report.groups import Group, groups
 from pytest_cellprose.report.limitations import SET_LABELS
-from pytest_cellprose.report.model import Against, ModelReport, Report, SetReport
+from pytest_cellprose.report.model import Against, ModelReport, Refused, Report, SetReport
 
 
 def render(report: Report) -> str:
@@ -31,22 +34,30 @@ def render(report: Report) -> str:
 def _facts(report: Report) -> Iterator[str]:
     cells = report.cells
     tree = {True: ", with uncommitted changes", False: ", clean", None: ""}[report.git.dirty]
+    nominal = [
+        alias
+        for alias in dict.fromkeys(alias for of_set in report.sets.values() for alias in of_set.models)
+        if any(of_set.models[alias].nominal for of_set in report.sets.values() if alias in of_set.models)
+    ]
+    unspent = f"; the costs of {', '.join(map(text, nominal))} are nominal and were not spent" if nominal else ""
     yield _list(
         [
             f"Mode: {report.mode}",
             f"From {report.started} to {report.finished or 'an end that was not recorded'}",
             f"Commit: {report.git.commit or 'not a git repository'}{tree}",
-            f"Compared: `{report.challenger}` against every other encoding but `none`",
+            f"Compared: {code(report.challenger)} against every other encoding but `none`",
             f"Repeats: {report.repeats}",
             f"Cells: {cells.planned:,} planned, {cells.measured:,} measured (of these {cells.failed:,} model "
-            f"failures), {cells.faulted:,} faulted, {cells.skipped:,} skipped, {cells.not_run:,} not run"
+            f"failures), {cells.faulted:,} faulted, "
+            + (f"{cells.refused:,} not let start, " if cells.refused else "")
+            + f"{cells.skipped:,} skipped, {cells.not_run:,} not run"
             + (f", {cells.in_other_shards:,} in other shards" if cells.in_other_shards else ""),
             *([f"Shard: {report.shard}"] if report.shard else []),
-            *map(figures.part, report.merged_from),
-            *(f"Kept from run {run}: {figures.count(number, 'cell')}" for run, number in report.kept.items()),
+            *(text(figures.part(part)) for part in report.merged_from),
+            *(f"Kept from run {text(run)}: {figures.count(number, 'cell')}" for run, number in report.kept.items()),
             *([f"Inputs changed: {figures.count(report.stale, 'cell')} called again"] if report.stale else []),
             *([f"Measured after a fault: {figures.count(report.after_fault, 'cell')}"] if report.after_fault else []),
-            f"Spent in all, at list price: {figures.dollar(report.spent)}",
+            f"Spent in all, at list price: {figures.dollar(report.spent)}{unspent}",
             f"**{'Publishable' if report.publishable else 'Not publishable'}**{_why_not(report)}",
         ]
     )
@@ -61,41 +72,60 @@ def _why_not(report: Report) -> str:
 def _headline(report: Report) -> Iterator[str]:
     """Per set: who wins, model by model. Models reported apart or not for publication have tables of their own."""
     yield "## Verdicts"
-    if not report.complete:
-        cells = report.cells
+    compared = [
+        (name, alias, model)
+        for name, of_set in report.sets.items()
+        for alias, model in of_set.models.items()
+        if figures.measured(model)
+    ]
+    decided = [
+        (name, alias, model)
+        for name, alias, model in compared
+        if any(against.verdict for against in figures.measured(model).values())
+    ]
+    if report.cells.lacking:
+        yield _incomplete(report, decided=bool(decided))
+    elif not compared:
+        yield f"Nothing was compared: no model was asked in {code(report.challenger)} and in another encoding."
+    if decided:
         yield (
-            f"There is no headline, because the run is incomplete: {cells.missing + cells.in_other_shards:,} of "
-            f"{cells.planned - cells.skipped:,} cells were not measured. The comparisons under each model "
-            "below are over the workbooks that both sides completed."
-        )
-    else:
-        yield (
-            f"Cost per correct answer of `{report.challenger}` over each baseline, with the 95 % interval of a "
+            f"Cost per correct answer of {code(report.challenger)} over each baseline, with the 95 % interval of a "
             "paired bootstrap over workbooks. A win: the whole interval is below 1, and accuracy is at most one "
-            "point below csv. A loss: the whole interval is above 1. Models are not compared with each other."
+            "point below csv. A loss: the whole interval is above 1. A side that has nothing right loses, whatever "
+            "the interval. Models are not compared with each other."
         )
-        if len(report.sets) > 1:
-            yield "The headline is the held-out set's: format, prompt and runner may have been tuned on the other."
-        for name, of_set in report.sets.items():
-            compared = {alias: model for alias, model in of_set.models.items() if model.against}
-            plain = {alias: model for alias, model in compared.items() if not model.note}
-            if plain:
-                yield f"### {_sentence(SET_LABELS[name])}"
-                yield _verdict_table(plain)
-            for alias, model in compared.items():
-                if model.note:
-                    yield f"### {_sentence(SET_LABELS[name])}, {alias}"
-                    yield f"*{model.note}*"
-                    yield _verdict_table({alias: model})
+    if decided and len(report.sets) > 1:
+        yield "The headline is the held-out set's: format, prompt and runner may have been tuned on the other."
+    for name in report.sets:
+        plain = {alias: model for of, alias, model in decided if of == name and not model.note}
+        if plain:
+            yield f"### {_sentence(SET_LABELS[name])}"
+            yield _verdict_table(plain)
+        for of, alias, model in decided:
+            if of == name and model.note:
+                yield f"### {_sentence(SET_LABELS[name])}, {text(alias)}"
+                yield f"*{text(model.note)}*"
+                yield _verdict_table({alias: model})
     yield "### Limitations"
-    yield _list(report.limitations)
+    yield _list(map(text, report.limitations))
+
+
+def _incomplete(report: Report, *, decided: bool) -> str:
+    cells = report.cells
+    lacking = f"{cells.lacking:,} of {cells.planned - cells.skipped:,} cells were not measured"
+    if decided:
+        return f"The run is incomplete: {lacking}. What lacks a cell that it needs is shown without a verdict."
+    return (
+        f"There is no headline, because the run is incomplete: {lacking}. The comparisons under each model below are "
+        "over the workbooks that both sides completed, and decide nothing."
+    )
 
 
 def _verdict_table(models: dict[str, ModelReport]) -> str:
     rows = [
-        [alias, *_against_cells(name, against)]
+        [text(alias), *_against_cells(name, against)]
         for alias, model in models.items()
-        for name, against in model.against.items()
+        for name, against in figures.measured(model).items()
     ]
     return _table(["model", *_AGAINST], rows, right=("ratio",))
 
@@ -108,7 +138,7 @@ def _against_cells(name: str, against: Against) -> list[str]:
     if against.accuracy_interval:
         difference += f" {figures.points_interval(against.accuracy_interval)}"
     return [
-        f"`{name}`",
+        code(name),
         against.role,
         figures.ratio(against.ratio),
         figures.interval(against.interval),
@@ -125,45 +155,78 @@ def _set(report: Report, label: str, of_set: SetReport) -> Iterator[str]:
         f"{figures.count(report.repeats, 'repeat')}."
     )
     if not of_set.models:
-        yield "No cell of this set was called."
-    for alias, model in of_set.models.items():
-        yield f"### {alias} ({label}{', reported apart' if model.status == 'apart' else ''})"
-        for title, text in _tables(report, model):
-            note = f"*{model.note}*\n\n" if model.note else ""
-            yield f"**{title}**\n\n{note}{text}"
+        yield (
+            "No cell of this set was called, or none that counts: an offline model is not judged by computed questions."
+        )
+    for group in groups(of_set):
+        yield f"### {text(group.title)} ({label}{', reported apart' if group.apart else ''})"
+        for alias, model in group.models.items():
+            if (said := figures.compared_on(model)) is not None:
+                whose = "" if group.head == "encoding" else f"{text(alias)} is "
+                yield f"{whose}{text(said)}." if whose else f"{_sentence(text(said))}."
+        for title, table in _tables(report, group):
+            notes = "".join(f"*{text(note)}*\n\n" for note in group.notes)
+            yield f"**{title}**\n\n{notes}{table}"
 
 
-def _tables(report: Report, model: ModelReport) -> Iterator[tuple[str, str]]:
-    yield "Accuracy, tokens and cost, mean per call", _encodings(model)
-    if model.against:
-        rows = [_against_cells(name, against) for name, against in model.against.items()]
-        yield f"Cost per correct, `{report.challenger}` over each baseline", _table(_AGAINST, rows, right=("ratio",))
-    yield from _kinds(model)
-    yield from _counted(model)
-    yield "Frontier", _frontier(model)
-    yield "Resources", _resources(model)
-    if model.paired.rows:
-        yield "Paired comparisons", _paired(model)
+def _tables(report: Report, group: Group) -> Iterator[tuple[str, str]]:
+    yield "Accuracy, tokens and cost, mean per call", _encodings(group)
+    for model in group.models.values():
+        compared = figures.measured(model)
+        if compared:
+            cost = "Nominal cost" if model.nominal else "Cost"
+            rows = [_against_cells(name, against) for name, against in compared.items()]
+            title = f"{cost} per correct, {code(report.challenger)} over each baseline"
+            yield title, _table(_AGAINST, rows, right=("ratio",))
+            yield "What hangs on one workbook", _influence(compared)
+    yield from _kinds(group)
+    yield from _counted(group)
+    yield "Frontier", _frontier(group)
+    yield "Resources", _resources(group)
+    for model in group.models.values():
+        if model.paired.rows:
+            yield "Paired comparisons", _paired(model)
 
 
-def _encodings(model: ModelReport) -> str:
+def _influence(compared: Mapping[str, Against]) -> str:
+    heads = ["baseline", "ratio", "lowest", "highest", "farthest without", "then", "long prompts", "of the baseline"]
+    rows = []
+    for name, against in compared.items():
+        one, crossed = against.without_one, against.long_prompts
+        moved = [figures.NOTHING] * 4
+        if one is not None:
+            moved = [
+                figures.ratio(one.lowest),
+                figures.ratio(one.highest),
+                code(one.workbook),
+                figures.ratio(one.ratio),
+            ]
+        rows.append(
+            [code(name), figures.ratio(against.ratio), *moved, f"{crossed.challenger:,}", f"{crossed.baseline:,}"]
+        )
+    return _table(heads, rows, right=("ratio", "lowest", "highest", "then", "long prompts", "of the baseline")) + (
+        "\n\nLowest and highest ratio when each workbook is left out in turn, and the workbook whose absence moves it "
+        "most. *Long prompts* are priced at the rates of a higher tier: the challenger's, and the baseline's."
+    )
+
+
+def _encodings(group: Group) -> str:
     heads = [
-        "encoding",
+        group.head,
         "accuracy",
         "by question",
         "input tokens",
         "output tokens",
-        "cost per call",
-        "cost per correct",
+        *_nominal(group, "cost per call", "cost per correct"),
         "calls",
         "failed",
         "faulted",
     ]
     rows = []
-    for (name, row), call, correct in zip(model.encodings.items(), *figures.cost_columns(model), strict=True):
+    for (name, row), call, correct in zip(group.rows.items(), *figures.cost_columns(group.rows.values()), strict=True):
         rows.append(
             [
-                f"`{name}`",
+                code(name),
                 figures.percent(row.accuracy),
                 figures.percent(row.accuracy_by_question),
                 figures.tokens(row.input_tokens),
@@ -171,8 +234,8 @@ def _encodings(model: ModelReport) -> str:
                 call,
                 correct,
                 f"{row.calls} of {row.planned}",
-                figures.kinds(row.failures) or "0",
-                figures.kinds(row.faults) or "0",
+                _counts(row.failures) or "0",
+                _counts(row.faults) or "0",
             ]
         )
     return (
@@ -182,99 +245,102 @@ def _encodings(model: ModelReport) -> str:
     )
 
 
-def _kinds(model: ModelReport) -> Iterator[tuple[str, str]]:
-    kinds = sorted({kind for row in model.encodings.values() for kind in row.by_kind})
+def _nominal(group: Group, *heads: str) -> list[str]:
+    """Headings of costs."""
+    return [f"nominal {head}" if group.nominal else head for head in heads]
+
+
+def _counts(kinds: dict[str, int]) -> str:
+    return text(figures.kinds(kinds))
+
+
+def _kinds(group: Group) -> Iterator[tuple[str, str]]:
+    kinds = sorted({kind for row in group.rows.values() for kind in row.by_kind})
     if not kinds:
         return
     rows = []
-    for name, row in model.encodings.items():
-        cells = [f"`{name}`"]
+    for name, row in group.rows.items():
+        cells = [code(name)]
         for kind in kinds:
             score = row.by_kind.get(kind)
             cells.append(f"{figures.percent(score.accuracy)} of {score.questions:,}" if score else figures.NOTHING)
-        rows.append([*cells, figures.kinds(row.failures) or figures.NOTHING])
-    text = _table(["encoding", *kinds, "failed calls"], rows, right=("rest",))
-    yield "Where answers fail", text + "\n\nMean score of the questions of each kind, over all calls."
+        rows.append([*cells, _counts(row.failures) or figures.NOTHING])
+    table = _table([group.head, *map(text, kinds), "failed calls"], rows, right=("rest",))
+    yield "Where answers fail", table + "\n\nAccuracy on the questions of each kind, every question alike."
 
 
-def _counted(model: ModelReport) -> Iterator[tuple[str, str]]:
+def _counted(group: Group) -> Iterator[tuple[str, str]]:
     rows = [
         [
-            f"`{name}`",
-            counted.counter,
+            code(name),
+            text(counted.counter),
             figures.tokens(counted.tokens),
             figures.ratio(counted.over_csv),
             figures.tokens(row.input_tokens),
         ]
-        for name, row in model.encodings.items()
+        for name, row in group.rows.items()
         for counted in row.counted
     ]
     if rows:
-        heads = ["encoding", "tokenizer", "tokens of the prompt", "over csv", "input tokens billed"]
+        heads = [group.head, "tokenizer", "tokens of the prompt", "over csv", "input tokens billed"]
         yield "Tokenizer counts", _table(heads, rows, right=("rest",))
 
 
-def _frontier(model: ModelReport) -> str:
+def _frontier(group: Group) -> str:
     heads = [
-        "encoding",
-        "attempts",
+        group.head,
+        "calls",
         "passes",
         "95% (Jeffreys)",
-        "mean score",
-        "cost per attempt",
-        "cost per pass",
-        "tokens per attempt",
+        *_nominal(group, "cost per call", "cost per pass"),
+        "tokens per call",
         "median time",
     ]
-    found = [(name, row.frontier, row.resources) for name, row in model.encodings.items()]
+    found = [(name, row.frontier, row.resources) for name, row in group.rows.items()]
     rows = [
         [
-            f"`{name}`",
-            str(frontier.attempts),
-            f"{frontier.passes} ({figures.percent(frontier.passes / frontier.attempts)})",
+            code(name),
+            str(frontier.calls),
+            f"{frontier.passes} ({figures.percent(frontier.passes / frontier.calls)})",
             figures.percent_interval(frontier.pass_interval),
-            f"{frontier.mean_score:.3f}",
-            figures.dollar(frontier.cost_per_attempt),
+            figures.dollar(frontier.cost_per_call),
             figures.dollar(frontier.cost_per_pass),
-            figures.tokens(frontier.tokens_per_attempt),
+            figures.tokens(frontier.tokens_per_call),
             figures.seconds(resources.median_seconds),
         ]
         for name, frontier, resources in found
         if frontier and resources
     ]
     return _table(heads, rows, right=("rest",)) + (
-        "\n\nA pass is a call with every question right. n counts attempts, not workbooks: repeats of a workbook "
+        "\n\nA pass is a call with every question right. Calls are counted, not workbooks: repeats of a workbook "
         "are not independent, so with repeats the interval is too narrow."
     )
 
 
-def _resources(model: ModelReport) -> str:
+def _resources(group: Group) -> str:
     heads = [
-        "encoding",
-        "input per attempt",
-        "output per attempt",
+        group.head,
+        "input per call",
+        "output per call",
         "cached",
         "median time",
         "p90",
         "summed",
-        "wall clock",
-        "cost",
-        "as billed",
+        *_nominal(group, "cost", "cost as billed"),
     ]
     rows = [
         [
-            f"`{name}`",
-            figures.tokens(used.input_per_attempt),
-            figures.tokens(used.output_per_attempt),
+            code(name),
+            figures.tokens(used.input_per_call),
+            figures.tokens(used.output_per_call),
             figures.percent(used.cached_share),
             figures.seconds(used.median_seconds),
             figures.seconds(used.p90_seconds),
             figures.seconds(used.summed_seconds),
-            figures.seconds(used.wall_seconds),
             figures.dollar(used.cost),
             figures.dollar(used.cost_as_billed),
         ]
-        for name, row in model.encodings.items()
+        for name, row in group.rows.items()
         if (used := row.resources)
     ]
     return _table(heads, rows, right=("rest",)) + (
@@ -287,8 +353,8 @@ def _paired(model: ModelReport) -> str:
     heads = ["A", "B", "workbooks", "both passed", "A only", "B only", "both failed", "tied", "p", "p (Holm)", ""]
     rows = [
         [
-            f"`{row.a}`",
-            f"`{row.b}`",
+            code(row.a),
+            code(row.b),
             str(row.workbooks),
             str(row.both_passed),
             str(row.a_only),
@@ -297,12 +363,12 @@ def _paired(model: ModelReport) -> str:
             str(row.tied),
             figures.p_value(row.p),
             figures.p_value(row.p_holm),
-            row.finding,
+            text(row.finding),
         ]
         for row in model.paired.rows
     ]
     left_out = max((row.left_out for row in model.paired.rows), default=0)
-    note = model.paired.note
+    note = text(model.paired.note)
     if left_out:
         note += f" Up to {figures.count(left_out, 'workbook')} per pair left out for want of a score."
     return f"{_table(heads, rows)}\n\n{note}"
@@ -316,7 +382,7 @@ def _cases(report: Report) -> Iterator[str]:
         asked = sum(workbook.questions for workbook in of_set)
         left_out = [reasons for workbook in of_set for reasons in workbook.uncertified.values()]
         counts = Counter(reason for reasons in left_out for reason in reasons)
-        why = ", ".join(f"{reason} ({number})" for reason, number in sorted(counts.items()))
+        why = text(", ".join(f"{reason} ({number})" for reason, number in sorted(counts.items())))
         rows.append([SET_LABELS[name], f"{asked:,} of {asked + len(left_out):,}", why or figures.NOTHING])
     yield "## Cases"
     yield (
@@ -325,7 +391,7 @@ def _cases(report: Report) -> Iterator[str]:
     )
     yield _table(["set", "certified", "left out"], rows, right=("certified",))
     listed = [
-        f"`{workbook.name}` {name}: {', '.join(reasons)}"
+        f"{code(workbook.name)} {text(name)}: {text(', '.join(reasons))}"
         for workbook in report.workbooks
         for name, reasons in workbook.uncertified.items()
     ]
@@ -335,7 +401,7 @@ def _cases(report: Report) -> Iterator[str]:
 
 def _failures(report: Report) -> Iterator[str]:
     rows = [
-        [alias, f"`{encoding}`", label, figures.kinds(row.failures) or "0", figures.kinds(row.faults) or "0"]
+        [text(alias), code(encoding), label, _counts(row.failures) or "0", _counts(row.faults) or "0"]
         for label, of_set in ((SET_LABELS[name], of_set) for name, of_set in report.sets.items())
         for alias, model in of_set.models.items()
         for encoding, row in model.encodings.items()
@@ -349,21 +415,46 @@ def _failures(report: Report) -> Iterator[str]:
     if report.faults:
         yield "Cells without a score:"
         yield _list(
-            f"`{fault.cell}`: {fault.kind}{f' ({fault.detail})' if fault.detail else ''}" for fault in report.faults
+            f"{code(fault.cell)}: {text(fault.kind)}{f' ({text(fault.detail)})' if fault.detail else ''}"
+            for fault in report.faults
         )
+    if report.refused:
+        yield "### Refused"
+        yield "Calls that were not let start. Nothing was sent; a resumed run makes them."
+        yield _refused(report.refused)
+
+
+def _refused(refused: Iterable[Refused]) -> str:
+    heads = ["by", "kind", "vendor", "calls", "used", "resets", "said of the last one"]
+    rows = [
+        [
+            text(each.by),
+            code(each.kind),
+            text(each.vendor),
+            f"{len(each.cells):,}",
+            text(figures.used(each)),
+            text(each.resets) if each.resets else figures.NOTHING,
+            text(each.detail or figures.NOTHING),
+        ]
+        for each in refused
+    ]
+    return _table(heads, rows, right=("calls",))
 
 
 def _scope(report: Report) -> Iterator[str]:
     yield "## Deviations"
-    yield _list(report.deviations) or "None."
+    yield _list(map(text, report.deviations)) or "None."
     notes = [
-        *(f"{out.model} with `{out.encoding}` is not in the plan: {out.reason}" for out in report.planned_out),
-        *(f"{facts.entry.alias} was skipped: {facts.skipped}" for facts in report.models if facts.skipped),
+        *(
+            f"{text(out.model)} with {code(out.encoding)} is not in the plan: {text(out.reason)}"
+            for out in report.planned_out
+        ),
+        *(text(f"{facts.entry.alias} was skipped: {facts.skipped}") for facts in report.models if facts.skipped),
     ]
     if report.not_here:
-        notes.append(f"Workbooks not here: {', '.join(report.not_here)}")
+        notes.append(f"Workbooks not here: {text(', '.join(report.not_here))}")
     if report.not_run:
-        notes.append(f"Not run: {', '.join(f'`{cell}`' for cell in report.not_run)}")
+        notes.append(f"Not run: {', '.join(map(code, report.not_run))}")
     if notes:
         yield "## Left out"
         yield _list(notes)
@@ -374,14 +465,14 @@ def _models(report: Report) -> Iterator[str]:
     for facts in report.models:
         rows.append(
             [
-                facts.entry.alias,
-                f"`{facts.entry.model_id}`",
-                ", ".join(f"`{name}`" for name in facts.returned) or figures.NOTHING,
-                facts.entry.vendor,
+                text(facts.entry.alias),
+                code(facts.entry.model_id),
+                ", ".join(map(code, facts.returned)) or figures.NOTHING,
+                text(facts.entry.vendor),
                 " then ".join(map(_price, facts.prices)) or figures.NOTHING,
                 facts.entry.prices_checked or figures.NOTHING,
-                ", ".join(f"{key} {value}" for key, value in facts.settings.items()) or figures.NOTHING,
-                facts.entry.note or "",
+                text(_values(facts.settings)) or figures.NOTHING,
+                text(facts.entry.note or ""),
             ]
         )
     yield "## Models and prices"
@@ -409,23 +500,35 @@ def _reproduce(report: Report) -> Iterator[str]:
         "commit are the run's.",
     ]
     yield _list(steps)
-    versions = [f"{name} {version}" for name, version in report.versions.items()]
-    encodings = [f"`{name}` {version}" for name, version in report.encoding_versions.items()]
+    encodings = [f"{code(name)} {text(version)}" for name, version in report.encoding_versions.items()]
     frozen = {} if report.method is None else report.method.model_dump()
     yield _list(
         [
             *([f"Experiment: `{report.experiment}`"] if report.experiment else []),
             *(f"SHA-256 of the {name}: `{digest}`" for name, digest in frozen.items() if digest),
-            f"Versions: {', '.join(versions)}",
+            f"Versions: {text(_values(report.versions))}",
             f"Encodings: {', '.join(encodings)}",
         ]
     )
-    if report.settings:
-        yield _list(f"{key}: {value}" for key, value in report.settings.items())
+    settings = {key: _values(value) for key, value in report.settings.items()}
+    if any(settings.values()):
+        yield "Settings other than the defaults, and how costs were estimated:"
+        yield _list(text(f"{key.replace('_', ' ')}: {said}") for key, said in settings.items() if said)
+
+
+def _values(value: Any) -> str:
+    """A setting for a reader; empty if it was not set."""
+    if isinstance(value, Mapping):
+        said = {key: _values(item) for key, item in value.items()}
+        return ", ".join(f"{key} {item}" for key, item in said.items() if item)
+    if isinstance(value, list):
+        return ", ".join(filter(None, map(_values, value)))
+    return "" if value is None or value is False else "yes" if value is True else str(value)
 
 
 def _command(invocation: Sequence[str]) -> str:
-    return f"Run `{shlex.join(invocation)}`." if invocation else "The command line was not recorded."
+    """`invocation`: what followed ``pytest``."""
+    return f"Run {code(shlex.join(['pytest', *invocation]))}."
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = ()) -> str:
@@ -434,13 +537,13 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[
     return "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in (heads, rule, *rows))
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+def _cell(shown: str) -> str:
+    return shown.replace("|", "\\|").replace("\n", " ")
 
 
 def _list(items: Iterable[str]) -> str:
     return "\n".join(f"- {item}" for item in items)
 
 
-def _sentence(text: str) -> str:
-    return text[0].upper() + text[1:]
+def _sentence(words: str) -> str:
+    return words[0].upper() + words[1:]

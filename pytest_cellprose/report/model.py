@@ -44,7 +44,7 @@ Role: TypeAlias = Literal["challenger", "primary", "reference", "secondary", "re
 
 
 class CellCounts(Frozen):
-    """Planned = measured + faulted + skipped + not_run + in_other_shards."""
+    """Planned = measured + faulted + refused + skipped + not_run + in_other_shards."""
 
     planned: int
     measured: int
@@ -53,6 +53,8 @@ class CellCounts(Frozen):
     """The model's failures; scored 0, and among the measured."""
     faulted: int
     """Called, but without a score: the path's fault or ours."""
+    refused: int
+    """Not called: a cap, the wall clock or a plugin did not let them start."""
     skipped: int
     """Of models that do not run in this mode."""
     not_run: int
@@ -63,12 +65,17 @@ class CellCounts(Frozen):
     @property
     def missing(self) -> int:
         """Cells that this run was to measure and did not."""
-        return self.faulted + self.not_run
+        return self.faulted + self.refused + self.not_run
+
+    @property
+    def lacking(self) -> int:
+        """Planned cells of the models that run in this mode which are not measured here."""
+        return self.missing + self.in_other_shards
 
     @property
     def complete(self) -> bool:
-        """Whether the whole plan was measured, but for models that the mode skips."""
-        return not self.missing and not self.in_other_shards
+        """Whether every planned cell was measured; one that the mode skips was not."""
+        return self.measured == self.planned
 
 
 class Fault(Frozen):
@@ -78,6 +85,24 @@ class Fault(Frozen):
     set: SetName
     kind: str
     detail: str | None = None
+
+
+class Refused(Frozen):
+    """Calls that were not let start, of one vendor and for one reason."""
+
+    by: str
+    kind: str
+    vendor: str
+    cells: list[str]
+    """In plan order."""
+    limit: int | float | str | None
+    used: int | float | str | None
+    """As the last of them was told."""
+    unit: str
+    resets: str | None
+    """When there is room again, as the last of them was told; None: not known, or never."""
+    detail: str | None
+    """Of the last of them, one line."""
 
 
 class KindScore(Frozen):
@@ -100,44 +125,44 @@ class Counted(Frozen):
 
 
 class Frontier(Frozen):
-    """Attempts, not workbooks: repeats of a workbook are counted singly, so the interval is too narrow."""
+    """Calls, not workbooks: repeats of a workbook are counted singly, so the interval is too narrow."""
 
-    attempts: int
+    calls: int
     passes: int
     """Every question right."""
     pass_interval: tuple[Share, Share]
     """Jeffreys, 95 %."""
-    mean_score: Share
-    cost_per_attempt: Amount | None
-    """US dollars; None: unknown."""
+    cost_per_call: Amount | None
+    """US dollars, mean over the calls; None: unknown."""
     cost_per_pass: Amount | None
-    """US dollars; the cost of all attempts over the passes; None without a pass."""
-    tokens_per_attempt: int | None
-    """Input and output, rounded down."""
+    """US dollars; the cost of all calls over the passes; None without a pass."""
+    tokens_per_call: int | None
+    """Input and output, rounded down, of the calls that reported them."""
 
 
 class Resources(Frozen):
-    """What the attempts took."""
+    """What the calls took."""
 
-    input_per_attempt: int | None
-    """Cached tokens included; rounded down, like the output."""
-    output_per_attempt: int | None
+    input_per_call: int | None
+    """Cached tokens included; rounded down, like the output; of the calls that reported them."""
+    output_per_call: int | None
     cached_share: Share | None
-    """Of the input; None when no attempt recorded it (unknown is not 0)."""
+    """Of the input; None when no call recorded it (unknown is not 0)."""
     median_seconds: Amount
     p90_seconds: Amount
     """The value at place ⌊0.9 (n − 1)⌋, not interpolated."""
     summed_seconds: Amount
-    wall_seconds: Amount
-    """From the first start to the last end."""
     cost: Amount | None
-    """US dollars, of all measured attempts; None when answered calls reported no tokens."""
+    """US dollars, of all these calls; None when answered calls reported no tokens."""
     cost_as_billed: Amount | None
     """With cached tokens at the cache rate, of the calls that reported tokens; in no verdict."""
 
 
 class EncodingReport(Frozen):
-    """One encoding of one model and set. What is None was not measured or is undefined (0 / 0)."""
+    """One encoding of one model and set. What is None was not measured or is undefined (0 / 0).
+
+    All numbers but `calls`, `failures` and `faults` are over the workbooks that `ModelReport.compared_on` names.
+    """
 
     role: Role
     planned: int
@@ -145,7 +170,7 @@ class EncodingReport(Frozen):
     calls: int
     """Measured cells."""
     workbooks: int
-    """With a measured cell."""
+    """That the numbers are over."""
     accuracy: Share | None
     """Mean over workbooks of the mean over repeats: what the bootstrap resamples."""
     accuracy_by_question: Share | None
@@ -168,10 +193,30 @@ class EncodingReport(Frozen):
     resources: Resources | None
 
 
+class WithoutOne(Frozen):
+    """How far the ratio moves when a single workbook is left out: each in turn."""
+
+    lowest: Amount
+    highest: Amount
+    workbook: str
+    """The one whose absence moves the ratio most."""
+    ratio: Amount | None
+    """Without it; None: undefined."""
+
+
+class LongPrompts(Frozen):
+    """How many prompts of each side had more tokens than the price's tier allows, and cost more a token."""
+
+    challenger: int
+    baseline: int
+
+
 class Against(Frozen):
-    """The challenger against one baseline."""
+    """The challenger against one baseline, over the workbooks that both sides completed."""
 
     role: Role
+    complete: bool
+    """Whether all was measured that a verdict needs."""
     workbooks: int
     """Completed on both sides."""
     ratio: Amount | None
@@ -180,8 +225,11 @@ class Against(Frozen):
     """95 %, paired bootstrap over workbooks."""
     accuracy_difference: Share | None
     accuracy_interval: tuple[Share, Share] | None
+    without_one: WithoutOne | None
+    """None where there is nothing to move: one workbook, an unknown cost, a ratio of 0 or infinite."""
+    long_prompts: LongPrompts
     verdict: Word | None
-    """None: reported, not tested (protocol section 1)."""
+    """None: incomplete, or reported and not tested (protocol section 1)."""
     reason: str
 
 
@@ -219,6 +267,15 @@ class ModelReport(Frozen):
     status: str
     note: str | None
     """To be said wherever the numbers are shown."""
+    nominal: bool
+    """Whether its costs are at prices that nobody pays."""
+    complete: bool
+    """Whether every planned cell of the set was measured."""
+    workbooks: list[str]
+    """Planned."""
+    compared_on: list[str]
+    """The workbooks that every row is over: all, or in an incomplete set those that every compared encoding
+    completed (of those that completed any)."""
     encodings: dict[str, EncodingReport]
     """In plan order."""
     against: dict[str, Against]
@@ -262,10 +319,12 @@ class Report(Frozen):
     versions: dict[str, str]
     settings: dict[str, Any]
     challenger: str
+    baseline: str
+    """The encoding whose pairs are shown first, and beyond five encodings alone, among the paired comparisons."""
     repeats: int
     publishable: bool
     complete: bool
-    """Every planned cell of the models that run was measured; otherwise there is no headline."""
+    """Every planned cell was measured. One that the mode skips was not, though nothing is missing then (`cells`)."""
     deviations: list[str]
     limitations: list[str]
     shard: Shard | None = None
@@ -292,6 +351,8 @@ class Report(Frozen):
     workbooks: list[WorkbookEntry]
     planned_out: list[PlannedOut]
     faults: list[Fault]
+    refused: list[Refused]
+    """Of the calls that were not let start."""
     not_run: list[str]
     """Cell ids, in plan order."""
     not_here: list[str]

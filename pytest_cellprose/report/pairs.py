@@ -17,10 +17,7 @@ from pytest_cellprose.stats import holm, mcnemar
 from pytest_cellprose.stats.paired import ALPHA, fewest_deciding
 
 SHOWN = 5
-"""Up to so many encodings every pair is shown, beyond only those with the best."""
-
-TOO_FEW = 5
-"""So many disagreements never decide: 5 to 0 has p = 0.0625."""
+"""Up to so many encodings every pair is shown, beyond only those with the baseline."""
 
 
 class _Counts(NamedTuple):
@@ -32,18 +29,26 @@ class _Counts(NamedTuple):
     left_out: int
 
 
-def paired(measured: Mapping[str, Sequence[Attempt]]) -> Paired:
-    """Encoding -> its measured calls, of one model and set; encodings without a call are left out."""
+def paired(measured: Mapping[str, Sequence[Attempt]], baseline: str, *, complete: bool = True) -> Paired:
+    """Encoding -> its measured calls, of one model and set; encodings without a call are left out.
+
+    The pairs of `baseline` come first, and beyond five encodings alone; where it has no call, those of the encoding
+    that passed most often. Nothing is found in a set that is not `complete`.
+    """
     passes = {
         encoding: {(record.cell.workbook, record.cell.repeat): passed(record) for record in records}
         for encoding, records in measured.items()
         if records
     }
-    pairs = list(combinations(passes, 2))
+    if not passes:
+        return Paired(rows=[], note=_note(0, 0, baseline))
+    first = baseline if baseline in passes else _best(passes)
+    pairs = list(combinations(sorted(passes, key=lambda encoding: encoding != first), 2))
     counts = [_count(passes[a], passes[b]) for a, b in pairs]
     ps = [mcnemar(count.a_only, count.b_only) for count in counts]
     adjusted = holm(ps)
-    shown = set(pairs) if len(passes) <= SHOWN else _with_best(passes, pairs)
+    needed = fewest_deciding(len(pairs)) if pairs else 0
+    shown = {pair for pair in pairs if len(passes) <= SHOWN or first in pair}
     rows = [
         PairedRow(
             a=a,
@@ -52,12 +57,12 @@ def paired(measured: Mapping[str, Sequence[Attempt]]) -> Paired:
             **count._asdict(),
             p=p,
             p_holm=p_holm if len(pairs) > 1 else None,
-            finding=_finding(a, b, count, p_holm),
+            finding=_finding(a, b, count, p_holm, needed) if complete else "none: the set is incomplete",
         )
         for (a, b), count, p, p_holm in zip(pairs, counts, ps, adjusted, strict=True)
         if (a, b) in shown
     ]
-    return Paired(rows=rows, note=_note(len(pairs), len(rows)))
+    return Paired(rows=rows, note=_note(len(pairs), len(rows), first))
 
 
 def _count(a: Mapping[tuple[str, int], bool], b: Mapping[tuple[str, int], bool]) -> _Counts:
@@ -84,24 +89,22 @@ def _count(a: Mapping[tuple[str, int], bool], b: Mapping[tuple[str, int], bool])
     return _Counts(both_passed, a_only, b_only, both_failed, tied, len(workbooks) - len(compared))
 
 
-def _with_best(
-    passes: Mapping[str, Mapping[tuple[str, int], bool]], pairs: Sequence[tuple[str, str]]
-) -> set[tuple[str, str]]:
-    """The pairs with the highest pass rate, the first by name among equals."""
+def _best(passes: Mapping[str, Mapping[tuple[str, int], bool]]) -> str:
+    """The encoding with the highest pass rate, the first by name among equals."""
     rates = {encoding: Fraction(sum(found.values()), len(found)) for encoding, found in passes.items()}
-    best = min(rates, key=lambda encoding: (-rates[encoding], encoding))
-    return {pair for pair in pairs if best in pair}
+    return min(rates, key=lambda encoding: (-rates[encoding], encoding))
 
 
-def _finding(a: str, b: str, count: _Counts, p_holm: float) -> str:
-    if count.a_only + count.b_only <= TOO_FEW:
-        return "too few disagreements to decide"
+def _finding(a: str, b: str, count: _Counts, p_holm: float, needed: int) -> str:
+    """`needed`: how many disagreements, all one way, would decide the clearest of all pairs."""
     if p_holm < ALPHA:
         return f"{a if count.a_only > count.b_only else b} better"
+    if count.a_only + count.b_only < needed:
+        return "too few disagreements to decide"
     return "no detectable difference at these workbooks"
 
 
-def _note(pairs: int, shown: int) -> str:
+def _note(pairs: int, shown: int, first: str) -> str:
     parts = [
         "A pass is a workbook with every question right; a workbook counts once, and its questions are not "
         "counted singly because they share a call.",
@@ -113,5 +116,5 @@ def _note(pairs: int, shown: int) -> str:
             "disagreements, all one way."
         )
     if shown < pairs:
-        parts.append("Shown are the pairs with the encoding that passed most often.")
+        parts.append(f"Shown are the pairs of {first}.")
     return " ".join(parts)

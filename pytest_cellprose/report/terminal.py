@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from pytest_cellprose.plain import visible
 from pytest_cellprose.report import figures
+from pytest_cellprose.report.groups import Group, groups
 from pytest_cellprose.report.limitations import SET_LABELS
-from pytest_cellprose.report.model import ModelReport, Report, SetReport
-from pytest_cellprose.run.budget import kept_from_starting
+from pytest_cellprose.report.model import Against, Refused, Report, SetReport
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -27,7 +29,11 @@ class _Look(NamedTuple):
     unicode: bool
 
     def say(self, text: str) -> str:
-        """Before the layout, because signs may get longer."""
+        """As the terminal can show it. Before the layout, because signs may get longer."""
+        return self.signs(visible(text))
+
+    def signs(self, text: str) -> str:
+        """The same, of a text of ours."""
         if self.unicode:
             return text
         return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
@@ -41,69 +47,87 @@ def lines(report: Report, width: int = 80, colour: bool = False, unicode: bool =
     look = _Look(max(width, NARROWEST), unicode)
     parts: list[RenderableType] = []
     for name, of_set in report.sets.items():
-        label = SET_LABELS[name]
-        for alias, model in of_set.models.items():
+        for group in groups(of_set):
             if parts:
                 parts.append("")
-            parts += _model(report, label, of_set, alias, model, look)
+            parts += _group(report, SET_LABELS[name], of_set, group, look)
     if parts:
         parts.append("")
     parts += [_hanging(look.say(line)) for line in _closing(report)]
     return _render(parts, look, colour)
 
 
-def _model(
-    report: Report, label: str, of_set: SetReport, alias: str, model: ModelReport, look: _Look
-) -> list[RenderableType]:
+def _group(report: Report, label: str, of_set: SetReport, group: Group, look: _Look) -> list[RenderableType]:
     from rich.padding import Padding
     from rich.text import Text
 
+    def indented(text: str, style: str = "") -> RenderableType:
+        return Padding(Text(look.say(text), style=style), (0, 0, 0, 2))
+
     size = f"{figures.count(of_set.workbooks, 'workbook')}, {figures.count(of_set.questions, 'question')}"
     repeats = f", {report.repeats} repeats" if report.repeats > 1 else ""
-    apart = " (reported apart)" if model.status == "apart" else ""
+    apart = " (reported apart)" if group.apart else ""
     parts: list[RenderableType] = [
-        Text.assemble((look.say(f"{alias}{apart}"), "bold"), look.say(f" · {label}: {size}{repeats}")),
+        Text.assemble((look.say(f"{group.title}{apart}"), "bold"), look.say(f" · {label}: {size}{repeats}")),
+        *(indented(note, "italic") for note in group.notes),
     ]
-    if model.note:
-        parts.append(Padding(Text(look.say(model.note), style="italic"), (0, 0, 0, 2)))
-    parts.append(Padding(_encodings(model, look), (0, 0, 0, 2)))
-    if model.against:
-        heading = f"Cost per correct, {report.challenger} over each baseline (95% interval):"
-        parts.append(Padding(Text(look.say(heading)), (0, 0, 0, 2)))
-        parts.append(Padding(_verdicts(model, look), (0, 0, 0, 4)))
+    for alias, model in group.models.items():
+        if (said := figures.compared_on(model, most=6)) is not None:
+            parts.append(indented(said if group.head == "encoding" else f"{alias}: {said}"))
+    parts.append(Padding(_rows(group, look), (0, 0, 0, 2)))
+    for model in group.models.values():
+        compared = figures.measured(model)
+        if compared:
+            cost = "Nominal cost" if model.nominal else "Cost"
+            parts.append(indented(f"{cost} per correct, {report.challenger} over each baseline (95% interval):"))
+            parts.append(Padding(_verdicts(compared, look), (0, 0, 0, 4)))
+        moved = {name: against for name, against in compared.items() if _influence(against)}
+        if moved:
+            parts.append(indented("The same, each workbook left out in turn:"))
+            parts.append(Padding(_influences(moved, look), (0, 0, 0, 4)))
     return parts
 
 
-def _encodings(model: ModelReport, look: _Look) -> RenderableType:
+_HEADS = ("accuracy", "tokens in", "tokens out", "cost/call", "cost/correct")
+_TALL_HEADS = ("accuracy", "tokens\nin", "tokens\nout", "cost\nper call", "cost per\ncorrect")
+"""With the calls beside them, the numbers have room in narrower columns."""
+
+
+def _rows(group: Group, look: _Look) -> RenderableType:
     from rich import box
     from rich.table import Table
 
-    failing = any(encoding.failures for encoding in model.encodings.values())
+    rows = group.rows.values()
+    failing = any(row.failures for row in rows)
     gap = 0 if failing and look.width < 90 else 1
-    rule = box.Box(look.say(str(box.SIMPLE_HEAD)), ascii=not look.unicode)
+    rule = box.Box(look.signs(str(box.SIMPLE_HEAD)), ascii=not look.unicode)
     table = Table(box=rule, show_edge=False, pad_edge=False, padding=(0, gap, 0, 0), header_style="")
-    table.add_column("encoding", overflow="fold", min_width=10)
-    for heading in ("accuracy", "tokens in", "tokens out", "cost/call", "cost/correct"):
+    table.add_column(group.head, overflow="fold", min_width=10)
+    for heading in _HEADS if group.complete else _TALL_HEADS:
         table.add_column(heading, justify="right", no_wrap=True)
     if failing:
         table.add_column("failed", justify="right", no_wrap=True)
-    per_call, per_correct = figures.cost_columns(model)
-    for (name, encoding), call, correct in zip(model.encodings.items(), per_call, per_correct, strict=True):
+    if not group.complete:
+        table.add_column("calls", justify="right", no_wrap=True)
+    for (name, row), call, correct in zip(group.rows.items(), *figures.cost_columns(rows), strict=True):
         cells = [
             name,
-            figures.percent(encoding.accuracy),
-            figures.tokens(encoding.input_tokens),
-            figures.tokens(encoding.output_tokens),
+            figures.percent(row.accuracy),
+            figures.tokens(row.input_tokens),
+            figures.tokens(row.output_tokens),
             call,
             correct,
         ]
         if failing:
-            cells.append(str(sum(encoding.failures.values()) or ""))
-        table.add_row(*map(look.say, cells), style="bold" if encoding.role == "challenger" else None)
+            cells.append(str(sum(row.failures.values()) or ""))
+        if not group.complete:
+            cells.append(f"{row.calls} of {row.planned}")
+        bold = row.role == "challenger" and group.head == "encoding"
+        table.add_row(*map(look.say, cells), style="bold" if bold else None)
     return table
 
 
-def _verdicts(model: ModelReport, look: _Look) -> RenderableType:
+def _verdicts(compared: Mapping[str, Against], look: _Look) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
@@ -112,12 +136,33 @@ def _verdicts(model: ModelReport, look: _Look) -> RenderableType:
     table.add_column(justify="right", no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(ratio=1)
-    for name, against in model.against.items():
+    for name, against in compared.items():
         word = against.verdict or "no verdict"
         verdict = Text.assemble((word, STYLES.get(word, "")), look.say(f": {against.reason}"))
         ratio, interval = figures.ratio(against.ratio), figures.interval(against.interval)
         table.add_row(look.say(name), look.say(ratio), look.say(interval), verdict)
     return table
+
+
+def _influences(moved: Mapping[str, Against], look: _Look) -> RenderableType:
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(overflow="fold", min_width=8)
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1)
+    for name, against in moved.items():
+        one = against.without_one
+        ends = f"{figures.ratio(one.lowest)} to {figures.ratio(one.highest)}" if one else figures.NOTHING
+        table.add_row(*map(look.say, (name, ends, _influence(against))))
+    return table
+
+
+def _influence(against: Against) -> str:
+    """Empty if there is nothing to say."""
+    one = against.without_one
+    farthest = f"farthest without {one.workbook}" if one and figures.is_moved(against) else None
+    return "; ".join(filter(None, (farthest, figures.long_prompts(against))))
 
 
 def _closing(report: Report) -> list[str]:
@@ -132,11 +177,13 @@ def _closing(report: Report) -> list[str]:
         found.append(f"{figures.count(report.stale, 'stale cell')} called again: what is asked has changed")
     if report.after_fault:
         found.append(f"{figures.count(report.after_fault, 'cell')} measured in another try, after a fault")
+    models = [model for of_set in report.sets.values() for model in of_set.models.values()]
+    if cells.measured and not models:
+        found.append("no table: an offline model is not judged by computed questions, and there are no others")
     failures: Counter[str] = Counter()
-    for of_set in report.sets.values():
-        for model in of_set.models.values():
-            for encoding in model.encodings.values():
-                failures.update(encoding.failures)
+    for model in models:
+        for encoding in model.encodings.values():
+            failures.update(encoding.failures)
     if failures:
         said = figures.kinds(dict(sorted(failures.items())))
         found.append(f"{figures.count(cells.failed, 'model failure')}, scored 0: {said}")
@@ -144,9 +191,9 @@ def _closing(report: Report) -> list[str]:
         said = figures.kinds(dict(sorted(Counter(fault.kind for fault in report.faults).items())))
         first = report.faults[0].cell + (", …" if len(report.faults) > 1 else "")
         found.append(f"{figures.count(cells.faulted, 'cell')} faulted, without a score: {said} ({first})")
-    bounded = kept_from_starting(Counter(fault.kind for fault in report.faults))
-    if bounded is not None and report.mode != "final":  # there it is among the deviations
-        found.append(bounded)
+    if report.refused and report.mode != "final":  # there it is among the deviations
+        found.append(figures.kept_from_starting(report.refused))
+    found += [_not_started(refused) for refused in report.refused]
     if report.not_run:
         first = ", ".join(report.not_run[:1]) + (", …" if len(report.not_run) > 1 else "")
         found.append(f"{figures.count(cells.not_run, 'planned cell')} not run: {first}")
@@ -155,15 +202,29 @@ def _closing(report: Report) -> list[str]:
         absent = ", ".join(map(str, report.missing_shards))
         here = f"shard {absent} is not here" if report.shard is None else f"this is shard {report.shard}"
         found.append(f"{here}: {figures.count(cells.in_other_shards, 'planned cell')} in other shards")
-    if not report.complete:
-        measured = f"{cells.measured:,} of {cells.planned - cells.skipped:,} cells measured"
-        found.append(f"incomplete, so there is no headline: {measured}")
+    if cells.lacking:
+        compared = [against for model in models for against in figures.measured(model).values()]
+        lost = ""
+        if not any(against.verdict for against in compared):
+            lost = ", so there is no headline"
+        elif not all(against.complete for against in compared):
+            lost = ", so some comparisons have no verdict"
+        found.append(f"incomplete{lost}: {cells.measured:,} of {cells.planned - cells.skipped:,} cells measured")
     if report.spent:
         found.append(f"spent in all, at list price: {figures.dollar(report.spent)}")
     if report.mode == "final":
         found += [f"deviation: {deviation}" for deviation in report.deviations]
         found.append("publishable" if report.publishable else "not publishable")
     return found
+
+
+def _not_started(refused: Refused) -> str:
+    """Who, which limit, how much of it was used, when there is room again."""
+    resets = f", resets {refused.resets}" if refused.resets else ""
+    return (
+        f"{refused.by}: {figures.count(len(refused.cells), 'call')} of {refused.vendor} not started: {refused.kind}, "
+        f"{figures.used(refused)} used{resets}"
+    )
 
 
 def _hanging(line: str) -> RenderableType:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, Decimal
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +25,8 @@ from pydantic import Field, ValidationError
 
 from pytest_cellprose.models.pricing import NANOUSD, dollars
 from pytest_cellprose.models.registry import ModelSpec
-from pytest_cellprose.record import CellId, Frozen, Record, utc_now
+from pytest_cellprose.plain import plain, plain_text
+from pytest_cellprose.record import CellId, Frozen, NotStarted, Outcome, Record, utc_now
 from pytest_cellprose.run.store import StoreError
 
 LONGEST_CALL = 1900.0
@@ -57,16 +59,44 @@ class PendingCall:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a call may not start. The cell becomes a fault of this kind: no score, nothing sent, the run incomplete."""
+    """Why a call may not start. Its cell has no score and is not called again in this run, which is incomplete."""
 
     kind: str
     """One word, such as ``spend_cap``."""
     detail: str
     """One line for a reader."""
+    limit: float | str | None = None
+    """Which limit: how much it allows in `unit`, or in words."""
+    used: float | str | None = None
+    """How much of it is used."""
+    unit: str = ""
+    """Of both, if they are numbers: ``%``, ``USD``, ``s``, …"""
+    resets: datetime | str | None = None
+    """When there is room again: a time, local if it has no time zone, or ISO 8601."""
+    by: str = "a plugin"
+    """Who refuses, as the report names it."""
 
     def __post_init__(self) -> None:
         if not self.kind.isidentifier():
-            raise ValueError(f"{self.kind!r} is no kind of fault: one word of letters, digits and '_'")
+            raise ValueError(f"{self.kind!r} is no kind of refusal: one word of letters, digits and '_'")
+
+    def outcome(self) -> Outcome:
+        """What is recorded of the cell."""
+        resets = self.resets.astimezone(UTC).isoformat() if isinstance(self.resets, datetime) else self.resets
+        reason = NotStarted(
+            by=plain_text(self.by),
+            limit=_number_or_text(self.limit),
+            used=_number_or_text(self.used),
+            unit=plain_text(self.unit),
+            resets=None if resets is None else plain_text(resets),
+        )
+        return Outcome(status="fault", kind=self.kind, detail=plain_text(self.detail), not_started=reason)
+
+
+def _number_or_text(value: object) -> float | str | None:
+    """Whatever a plugin gave, as a record can hold it."""
+    value = plain(value)
+    return value if value is None or isinstance(value, int | float) else plain_text(value)
 
 
 class Account(Frozen):
@@ -155,7 +185,7 @@ class Ledger:
                 if state.counted(vendor) - state.running(vendor, now) + expected <= cap:
                     return None
                 self._write(state.model_copy(update={"capped": True}))
-                return Refusal(SPEND_CAP, _no_room(state, vendor, expected, cap))
+                return _no_room(state, vendor, expected, cap)
             name = secrets.token_hex(8)
             held = Reservation(vendor=vendor, cell=str(call.cell), expected=expected, started=now)
             self._write(state.model_copy(update={"open": {**state.open, name: held}}))
@@ -222,12 +252,17 @@ class Ledger:
         temporary.replace(self.path)
 
 
-def _no_room(state: LedgerState, vendor: str, expected: int, cap: int) -> str:
+def _no_room(state: LedgerState, vendor: str, expected: int, cap: int) -> Refusal:
     reserved = state.reserved(vendor)
     spent = state.counted(vendor) - reserved
-    return (
+    return Refusal(
+        SPEND_CAP,
         f"{vendor}: {dollars(spent)} spent, {dollars(reserved)} reserved by calls that run, and {dollars(expected)} "
-        f"expected for this one are over the cap of {dollars(cap)}"
+        f"expected for this one are over the cap of {dollars(cap)}",
+        limit=cap / NANOUSD,
+        used=(spent + reserved) / NANOUSD,
+        unit="USD",
+        by="a vendor's cap",
     )
 
 
@@ -272,18 +307,14 @@ def wall_clock_refusal(call: PendingCall, bound: float | None) -> Refusal | None
     """Refuse a call that would start later than `bound` seconds after the run was planned."""
     if bound is None or call.run_seconds < bound:
         return None
-    return Refusal(WALL_CLOCK, f"{call.run_seconds:,.0f} s after the run was planned, over the bound of {bound:,.0f} s")
-
-
-def kept_from_starting(faults: Mapping[str, int]) -> str | None:
-    """What bounds did to a run, by its faults (kind -> cells); None if nothing."""
-    said = [f"{faults[kind]:,} by {bound}" for kind, bound in _BOUNDS.items() if faults.get(kind)]
-    if not said:
-        return None
-    return f"cells kept from starting: {' and '.join(said)}: this run is incomplete and is not published"
-
-
-_BOUNDS = {SPEND_CAP: "a vendor's cap", WALL_CLOCK: "the wall clock"}
+    return Refusal(
+        WALL_CLOCK,
+        f"{call.run_seconds:,.0f} s after the run was planned, over the bound of {bound:,.0f} s",
+        limit=bound,
+        used=round(call.run_seconds),
+        unit="s",
+        by="the wall clock",
+    )
 
 
 def settled_cost(record: Record) -> int | None:

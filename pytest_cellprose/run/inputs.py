@@ -55,7 +55,7 @@ def made_so_far(
     found = {pair: cache.get(*key) for pair, key in keys.items()}
     faulted: set[tuple[str, str]] = set()
     if None in found.values():
-        faults = (record.cell for record in records if record.outcome.kind == "encoding")
+        faults = (record.cell for record in records if record.outcome.is_fault("encoding"))
         faulted = {(cell.workbook, cell.encoding) for cell in faults}
     texts = EncodedTexts()
     for pair, text in found.items():

@@ -17,7 +17,7 @@ from threading import Lock
 
 from pydantic import Field
 
-from pytest_cellprose.cell import Ask, count_prompt, measure, not_admitted, not_encoded, request_of, taken_over
+from pytest_cellprose.cell import Ask, count_prompt, measure, not_encoded, not_measured, request_of, taken_over
 from pytest_cellprose.digest import sha256_of
 from pytest_cellprose.encodings import BUILTIN
 from pytest_cellprose.encodings.base import Encoding
@@ -26,7 +26,7 @@ from pytest_cellprose.models.registry import ModelSpec
 from pytest_cellprose.models.tokens import counter_name
 from pytest_cellprose.providers.base import Provider, Request, lacking
 from pytest_cellprose.questions.schema import QuestionFile, load_questions
-from pytest_cellprose.record import CellId, Frozen, Record, SetName
+from pytest_cellprose.record import CellId, Frozen, Outcome, Record, SetName
 from pytest_cellprose.run.budget import Admission, Ledger, PendingCall, Refusal, settled_cost
 from pytest_cellprose.run.cache import TextCache, encoding_key, reader_digest
 from pytest_cellprose.run.encode import LIMIT_SECONDS, EncodingFault, encode_text
@@ -181,7 +181,8 @@ class RunSession:
         """Record that a cell's call was under way, as far as is known, and nobody waited for its end."""
         manifest = self.spec.manifest
         said = f"{why} while the call was under way: it may be billed"
-        record = not_admitted(self._ask(cell, None), "interrupted", said, run=manifest.run, git=manifest.git)
+        outcome = Outcome(status="fault", kind="interrupted", detail=said)
+        record = not_measured(self._ask(cell, None), outcome, run=manifest.run, git=manifest.git)
         return self._stored(record.model_copy(update={"attempts": 1}))
 
     def lost_calls(self) -> list[str]:
@@ -253,7 +254,7 @@ class RunSession:
         pending = PendingCall(manifest.run, ask.cell, ask.model, price.expected, price.worst, since_plan)
         held = self._admission.start(pending)
         if isinstance(held, Refusal):
-            return self._stored(not_admitted(ask, held.kind, held.detail, run=manifest.run, git=manifest.git))
+            return self._stored(not_measured(ask, held.outcome(), run=manifest.run, git=manifest.git))
         cost = None
         try:
             record = self._answered(ask)

@@ -275,7 +275,7 @@ class Index:
         return end
 
     def _counts(self, record: Record) -> bool:
-        return record.outcome.status != "fault" or (self._interrupted and record.outcome.kind == "interrupted")
+        return record.outcome.status != "fault" or (self._interrupted and record.outcome.is_fault("interrupted"))
 
 
 def _lines_from(start: Place, *, unfinished: bool = True) -> Iterator[tuple[Place, Record | None]]:

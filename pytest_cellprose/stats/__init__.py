@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pytest_cellprose.stats.influence import LeaveOneOut, leave_one_out
 from pytest_cellprose.stats.intervals import PairedBootstrap, WorkbookMean, jeffreys, paired_bootstrap
 from pytest_cellprose.stats.paired import holm, mcnemar
 from pytest_cellprose.stats.verdicts import Comparison, Verdict, compare, judge
 
 __all__ = [
     "Comparison",
+    "LeaveOneOut",
     "PairedBootstrap",
     "Verdict",
     "WorkbookMean",
@@ -15,6 +17,7 @@ __all__ = [
     "holm",
     "jeffreys",
     "judge",
+    "leave_one_out",
     "mcnemar",
     "paired_bootstrap",
 ]

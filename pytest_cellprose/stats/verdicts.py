@@ -15,10 +15,12 @@ SLACK = 1e-9
 """So that float rounding decides nothing."""
 FEW = 10
 """Below so many workbooks a verdict carries their number."""
+ONE_WORKBOOK = "one workbook"
 
 
 class Verdict(NamedTuple):
-    word: Word
+    word: Word | None
+    """None: what was measured is incomplete, and no verdict is taken from a part."""
     reason: str
 
 
@@ -26,7 +28,7 @@ class Comparison(NamedTuple):
     """Challenger against one baseline: one model, one set."""
 
     numbers: PairedBootstrap | None
-    """None: no workbook was measured on both sides."""
+    """Over the workbooks that both sides completed; None: there is none."""
     verdict: Verdict
 
 
@@ -35,60 +37,68 @@ def compare(
     baseline: Mapping[str, WorkbookMean],
     csv: Mapping[str, WorkbookMean] | None,
     planned: int,
+    *,
+    whole: bool = True,
 ) -> Comparison:
-    """Compare on the workbooks that both sides completed.
+    """Compare on the workbooks that both sides completed; a verdict needs all that are planned.
 
     Each side maps workbook name -> mean over the repeats, for the workbooks on which every planned repeat was
-    measured; `csv` is the same for the encoding csv, None when it is not in the run. `planned` is how many
-    workbooks the plan has: with fewer completed, the reason says so.
+    measured; `csv` is the same for the encoding csv, None when it is not in the plan. `planned` is how many
+    workbooks the plan has. `whole`: whether everything else was measured that a verdict is made to wait for.
     """
     common = challenger.keys() & baseline.keys()
     if not common:
-        return Comparison(None, Verdict("no difference", "no workbook was completed on both sides"))
+        return Comparison(None, Verdict(None, "no workbook was completed on both sides"))
     numbers = paired_bootstrap({name: challenger[name] for name in common}, {name: baseline[name] for name in common})
-    guarded = sorted(common & csv.keys()) if csv else []
-    lead = (
-        sum(challenger[name].accuracy - csv[name].accuracy for name in guarded) / len(guarded)
-        if csv and guarded
-        else None
-    )
-    word, reason = judge(numbers, lead)
     if len(common) < planned:
-        reason += f"; incomplete: {len(common)} of {planned} workbooks"
-    elif 1 < len(common) < FEW:
-        reason += f"; {len(common)} workbooks only"
-    return Comparison(numbers, Verdict(word, reason))
+        return Comparison(numbers, Verdict(None, f"incomplete: {len(common)} of {planned} workbooks on both sides"))
+    if not whole:
+        return Comparison(numbers, Verdict(None, "incomplete: other cells of this set were not measured"))
+    verdict = judge(numbers)
+    if verdict.word == "win" and numbers.baseline_accuracy > 0:
+        verdict = _guarded(verdict.reason, challenger, csv, planned)
+    if verdict.word is not None and verdict.reason != ONE_WORKBOOK and planned < FEW:
+        verdict = verdict._replace(reason=f"{verdict.reason}; {planned} workbook{'s' if planned > 1 else ''} only")
+    return Comparison(numbers, verdict)
 
 
-def judge(numbers: PairedBootstrap, lead_over_csv: float | None) -> Verdict:
-    """The rules, first match first.
-
-    `lead_over_csv` is the challenger's accuracy minus csv's on the same workbooks, None when csv was not run:
-    a win needs it, however it came about.
-    """
+def judge(numbers: PairedBootstrap) -> Verdict:
+    """What costs and accuracies of the two sides say, first rule first; a win is still to be checked against csv."""
     own, theirs = numbers.challenger_accuracy, numbers.baseline_accuracy
     if own == 0 and theirs == 0:
         return Verdict("no difference", "neither side answered anything right")
-    if numbers.workbooks == 1:
-        return Verdict("no difference", "one workbook")
     if own == 0:
         return Verdict("loss", "the challenger answered nothing right")
     if theirs == 0:
-        return _guarded("the baseline answered nothing right", lead_over_csv)
+        return Verdict("win", "the baseline answered nothing right")
+    if numbers.workbooks == 1:
+        return Verdict("no difference", ONE_WORKBOOK)
     if numbers.interval is None:
         return Verdict("no difference", "costs unknown: answered calls without reported tokens")
     low, high = numbers.interval
     if high < 1 - SLACK:
-        return _guarded("interval below 1", lead_over_csv)
+        return Verdict("win", "interval below 1")
     if low > 1 + SLACK:
         return Verdict("loss", "interval above 1")
     return Verdict("no difference", "interval includes 1")
 
 
-def _guarded(ahead: str, lead_over_csv: float | None) -> Verdict:
-    if lead_over_csv is None:
+def _guarded(
+    ahead: str, challenger: Mapping[str, WorkbookMean], csv: Mapping[str, WorkbookMean] | None, planned: int
+) -> Verdict:
+    """A win, if accuracy holds against csv; `ahead` is what speaks for one."""
+    if csv is None:
         return Verdict("no difference", f"{ahead}, but no win without csv in the run to check accuracy against")
-    if lead_over_csv < -GUARD - SLACK:
-        short = f"{-100 * lead_over_csv:.2f}"
+    if len(csv) < planned:
+        done = f"{len(csv)} of {planned} workbooks"
+        return Verdict(None, f"incomplete: csv, against which accuracy is checked, has {done}")
+    lead = sum(challenger[name].accuracy - csv[name].accuracy for name in sorted(csv)) / planned
+    if lead < -GUARD - SLACK:
+        short = _more_than(-100 * lead, 100 * GUARD)
         return Verdict("no difference", f"{ahead}, but accuracy is {short} points below csv (1 is allowed)")
     return Verdict("win", ahead)
+
+
+def _more_than(value: float, bound: float) -> str:
+    """With two decimals, or as many as it takes to show more than `bound`."""
+    return next(text for decimals in range(2, 18) if float(text := f"{value:.{decimals}f}") > bound)
