@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pytest_cellprose.plain import visible
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -22,7 +24,7 @@ class PlanError(ValueError):
 
     def __init__(self, problems: Sequence[Problem], invocation: Sequence[str]) -> None:
         self.problems = tuple(problems)
-        lines = ["cellprose:", *(f"  {problem.text}" for problem in problems)]
+        lines = ["cellprose:", *(f"  {visible(problem.text)}" for problem in problems)]
         remedies = list(dict.fromkeys(flag for problem in problems for flag in problem.remedy))
         if remedies and all(problem.remedy for problem in problems):
             lines.append(f"  accepted: {shlex.join(['pytest', *invocation, *remedies])}")

@@ -57,6 +57,12 @@ def planned_encodings(settings: Settings, registered: Registered, draft: Draft) 
         draft.refuse("--cellprose-challenger: 'none' is the control and is never compared")
     elif settings.challenger not in names:
         draft.notes.append(f"the challenger {settings.challenger} is not in the plan: no verdicts")
+    if settings.baseline == "none":
+        draft.refuse("--cellprose-baseline: 'none' is the control and is never compared")
+    elif settings.baseline is not None and settings.baseline not in names:
+        draft.refuse(
+            f"--cellprose-baseline: encoding {settings.baseline!r} is not in the plan, which has {', '.join(names)}"
+        )
     return [known[name] for name in names if name in known]
 
 

@@ -31,6 +31,7 @@ VALUED = (
     "--cellprose-shard",
     "--cellprose-split",
     "--cellprose-challenger",
+    "--cellprose-baseline",
     "--cellprose-effort",
     "--cellprose-openweight",
     "--cellprose-approve-usd",
@@ -76,6 +77,8 @@ class Settings:
     """K and N: run the K-th of N shares of the plan."""
     split_by_digest: bool = False
     challenger: str = DEFAULT_CHALLENGER
+    baseline: str | None = None
+    """The encoding whose pairs are shown first among the paired comparisons; None: the challenger."""
     allow_dirty: bool = False
     approve_usd: Decimal | None = None
     vendor_caps: Mapping[str, Decimal] = field(default_factory=dict)
@@ -221,6 +224,13 @@ def _add_plan_options(parser: pytest.Parser) -> None:
         default=DEFAULT_CHALLENGER,
         metavar="NAME",
         help="the encoding whose cost per correct answer is compared with every other (default: %(default)s)",
+    )
+    group.addoption(
+        "--cellprose-baseline",
+        default=None,
+        metavar="NAME",
+        help="the encoding that the report's paired comparisons (exact McNemar tests) set every other against "
+        "(default: the challenger)",
     )
     group.addoption(
         "--cellprose-effort",
@@ -380,6 +390,7 @@ def read_settings(config: pytest.Config) -> Settings:
         shard=checked("--cellprose-shard", option("cellprose_shard"), _shard, "K/N with K from 1 to N"),
         split_by_digest=option("cellprose_split") == "digest",
         challenger=option("cellprose_challenger"),
+        baseline=option("cellprose_baseline") or None,
         allow_dirty=bool(option("cellprose_allow_dirty")),
         approve_usd=checked(
             approve_flag,

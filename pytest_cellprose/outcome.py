@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from pytest_cellprose.plain import visible
 from pytest_cellprose.record import Record
 from pytest_cellprose.running import Run, cell_of
 
@@ -35,7 +36,7 @@ def test_status(properties: Iterable[tuple[str, object]]) -> tuple[str, str] | N
     if found is None or found["status"] == "fault":
         return None
     accuracy = found["accuracy"]
-    word = f"{'KEPT ' if found['kept_from'] else ''}{found['outcome'].upper()} {accuracy:.2f}"
+    word = visible(f"{'KEPT ' if found['kept_from'] else ''}{found['outcome'].upper()} {accuracy:.2f}")
     if found["status"] == "failure":
         return "x", word
     return ("." if accuracy >= 1 else str(int(accuracy * 10))), word

@@ -158,6 +158,7 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         deviations=[*draft.unpublishable, *draft.deviations],
         publishable=not draft.unpublishable,
         settings={
+            "baseline": settings.baseline or settings.challenger,
             "subset": settings.subset,
             "seed": seed_of(settings, discovery) if settings.subset is not None else None,
             "resumed_from": None if ancestor is None else ancestor.run,

@@ -58,12 +58,24 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         if cells_folders(config):
             from pytest_cellprose.controller import planned_run
 
-            _take_up(config, planned_run(config))
+            run = planned_run(config)
+            _take_up(config, run)
+            if run is not None and not config.option.collectonly and not _has_header(config):
+                from pytest_cellprose.running import tell
+                from pytest_cellprose.summary import header_lines
+
+                for line in header_lines(run):
+                    tell(config, line)
     elif "cellprose_run" in worker_input:
         from pytest_cellprose.machines import arrive
 
         _take_up(config, arrive(session, worker_input))
         config.pluginmanager.register(_PlainWarnings(), "cellprose-warnings")
+
+
+def _has_header(config: pytest.Config) -> bool:
+    """Whether pytest prints what `pytest_report_header` says; costs are said before the first call all the same."""
+    return config.get_verbosity() >= 0 and not config.option.no_header
 
 
 class _PlainWarnings:
@@ -152,10 +164,11 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
         return []
     mode = run.spec.manifest.mode
     first, *rest = run.plan.notes
+    from pytest_cellprose.plain import visible
     from pytest_cellprose.summary import header_lines
 
     costs = [] if config.option.collectonly else header_lines(run)  # there they stand below the list of cells
-    return [f"cellprose: {mode} run of {first}", *(f"cellprose: {note}" for note in [*rest, *costs])]
+    return [visible(f"cellprose: {said}") for said in [f"{mode} run of {first}", *rest, *costs]]
 
 
 @pytest.fixture

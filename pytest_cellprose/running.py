@@ -17,6 +17,7 @@ import pytest
 
 from pytest_cellprose.cell import Cell
 from pytest_cellprose.draft import counted
+from pytest_cellprose.plain import visible
 from pytest_cellprose.plan import Plan
 from pytest_cellprose.protocol import CellTests
 from pytest_cellprose.record import CellId, Record
@@ -237,7 +238,7 @@ def tell(config: pytest.Config, text: str) -> None:
     reporter: pytest.TerminalReporter | None = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None:
         reporter.ensure_newline()
-        reporter.write_line(f"cellprose: {text}")
+        reporter.write_line(visible(f"cellprose: {text}"))
         reporter.flush()
 
 

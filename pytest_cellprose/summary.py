@@ -7,6 +7,7 @@ from pathlib import Path
 from pytest_cellprose.controller import money_problem
 from pytest_cellprose.draft import counted, some
 from pytest_cellprose.money import cap_lines, cost_lines, share_lines, skipped_line
+from pytest_cellprose.plain import visible
 from pytest_cellprose.running import Run
 
 
@@ -32,16 +33,17 @@ def plan_lines(run: Run) -> list[str]:
     if run.spec.manifest.mode != "development" and (problem := money_problem(run)) is not None:
         refusals.append(problem)
     lines += [f"  the gate would refuse: {problem.text}" for problem in refusals]
-    return lines
+    return list(map(visible, lines))
 
 
 def summary_lines(run: Run, width: int, *, colour: bool, unicode: bool) -> list[str]:
     """The terminal summary: the report's tables, what was skipped, and where the rest is to be found."""
+    tables: list[str] = []
     lines: list[str] = []
     if run.report is not None:
         from pytest_cellprose.report import terminal
 
-        lines += terminal.lines(run.report, width, colour, unicode)
+        tables = terminal.lines(run.report, width, colour, unicode)
         if run.damaged:
             lines.append(f"{len(run.damaged)} lines of the store were cut short by a crash: {run.damaged[0]}")
     lines += run.problems
@@ -69,7 +71,7 @@ def summary_lines(run: Run, width: int, *, colour: bool, unicode: bool) -> list[
         if run.report.cells.missing and run.spec.manifest.mode == "live":
             lines.append(f"to go on with what was not measured: --cellprose-resume {run.report.run}")
         lines.append(f"report: {_shown(run.session.store.folder / 'report.md')}")
-    return lines
+    return tables + list(map(visible, lines))
 
 
 def _shown(path: Path) -> str:

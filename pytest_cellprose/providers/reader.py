@@ -120,7 +120,7 @@ class _Cells:
         if self._workbook.cell(start) is None and kind == "trace":
             return None
         linked = self._graph.precedents if kind == "trace" else self._graph.dependents
-        return addresses(linked(start, reach))
+        return addresses(sorted(linked(start, reach)))  # a set has another order in every process
 
 
 def addresses(cells: Iterable[CellAddress]) -> list[str]:

@@ -9,7 +9,7 @@ from pytest_cellprose.plain import visible
 
 _MARKS = re.compile(r"[\\`*\[\]~]|(?<![^\W_])_|_(?![^\W_])")
 """What Markdown would take for emphasis, code, a link or an escape; underscores within words it leaves alone."""
-_START = re.compile(r"^(\d*)([#+.)=-])")
+_START = re.compile(r"^(\d*)([.)]|#+|[+=-]+)(?=\s|$)")
 """What would begin a heading, a list or a rule."""
 
 

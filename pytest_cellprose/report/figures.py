@@ -160,11 +160,11 @@ def is_moved(against: Against) -> bool:
 
 
 def long_prompts(against: Against) -> str | None:
-    """How many prompts of each side crossed a price tier; None if none did."""
+    """How many prompts crossed a price tier, of the challenger and of the baseline; None if none did."""
     crossed = against.long_prompts
     if not (crossed.challenger or crossed.baseline):
         return None
-    return f"prompts above a price tier: {crossed.challenger:,} against {crossed.baseline:,}"
+    return f"long prompts {crossed.challenger:,} and {crossed.baseline:,}"
 
 
 def measured(model: ModelReport) -> dict[str, Against]:

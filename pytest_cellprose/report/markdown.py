@@ -72,53 +72,42 @@ def _why_not(report: Report) -> str:
 def _headline(report: Report) -> Iterator[str]:
     """Per set: who wins, model by model. Models reported apart or not for publication have tables of their own."""
     yield "## Verdicts"
+    cells = report.cells
     compared = [
         (name, alias, model)
         for name, of_set in report.sets.items()
         for alias, model in of_set.models.items()
         if figures.measured(model)
     ]
-    decided = [
-        (name, alias, model)
-        for name, alias, model in compared
-        if any(against.verdict for against in figures.measured(model).values())
-    ]
-    if report.cells.lacking:
-        yield _incomplete(report, decided=bool(decided))
+    if cells.lacking:
+        yield (
+            f"There is no headline, because the run is incomplete: {cells.lacking:,} of "
+            f"{cells.planned - cells.skipped:,} cells were not measured. The comparisons under each model below are "
+            "over the workbooks that both sides completed; only those that lack nothing have a verdict."
+        )
     elif not compared:
         yield f"Nothing was compared: no model was asked in {code(report.challenger)} and in another encoding."
-    if decided:
+    else:
         yield (
             f"Cost per correct answer of {code(report.challenger)} over each baseline, with the 95 % interval of a "
             "paired bootstrap over workbooks. A win: the whole interval is below 1, and accuracy is at most one "
             "point below csv. A loss: the whole interval is above 1. A side that has nothing right loses, whatever "
             "the interval. Models are not compared with each other."
         )
-    if decided and len(report.sets) > 1:
-        yield "The headline is the held-out set's: format, prompt and runner may have been tuned on the other."
-    for name in report.sets:
-        plain = {alias: model for of, alias, model in decided if of == name and not model.note}
-        if plain:
-            yield f"### {_sentence(SET_LABELS[name])}"
-            yield _verdict_table(plain)
-        for of, alias, model in decided:
-            if of == name and model.note:
-                yield f"### {_sentence(SET_LABELS[name])}, {text(alias)}"
-                yield f"*{text(model.note)}*"
-                yield _verdict_table({alias: model})
+        if len(report.sets) > 1:
+            yield "The headline is the held-out set's: format, prompt and runner may have been tuned on the other."
+        for name in report.sets:
+            plain = {alias: model for of, alias, model in compared if of == name and not model.note}
+            if plain:
+                yield f"### {_sentence(SET_LABELS[name])}"
+                yield _verdict_table(plain)
+            for of, alias, model in compared:
+                if of == name and model.note:
+                    yield f"### {_sentence(SET_LABELS[name])}, {text(alias)}"
+                    yield f"*{text(model.note)}*"
+                    yield _verdict_table({alias: model})
     yield "### Limitations"
     yield _list(map(text, report.limitations))
-
-
-def _incomplete(report: Report, *, decided: bool) -> str:
-    cells = report.cells
-    lacking = f"{cells.lacking:,} of {cells.planned - cells.skipped:,} cells were not measured"
-    if decided:
-        return f"The run is incomplete: {lacking}. What lacks a cell that it needs is shown without a verdict."
-    return (
-        f"There is no headline, because the run is incomplete: {lacking}. The comparisons under each model below are "
-        "over the workbooks that both sides completed, and decide nothing."
-    )
 
 
 def _verdict_table(models: dict[str, ModelReport]) -> str:

@@ -79,11 +79,12 @@ def _group(report: Report, label: str, of_set: SetReport, group: Group, look: _L
         compared = figures.measured(model)
         if compared:
             cost = "Nominal cost" if model.nominal else "Cost"
-            parts.append(indented(f"{cost} per correct, {report.challenger} over each baseline (95% interval):"))
+            parts.append(indented(f"{cost} per correct, {report.challenger} over each baseline (95%):"))
             parts.append(Padding(_verdicts(compared, look), (0, 0, 0, 4)))
         moved = {name: against for name, against in compared.items() if _influence(against)}
         if moved:
-            parts.append(indented("The same, each workbook left out in turn:"))
+            tier = " (long prompts: above a price tier)" if any(map(figures.long_prompts, moved.values())) else ""
+            parts.append(indented(f"The same, each workbook left out in turn{tier}:"))
             parts.append(Padding(_influences(moved, look), (0, 0, 0, 4)))
     return parts
 
@@ -203,13 +204,8 @@ def _closing(report: Report) -> list[str]:
         here = f"shard {absent} is not here" if report.shard is None else f"this is shard {report.shard}"
         found.append(f"{here}: {figures.count(cells.in_other_shards, 'planned cell')} in other shards")
     if cells.lacking:
-        compared = [against for model in models for against in figures.measured(model).values()]
-        lost = ""
-        if not any(against.verdict for against in compared):
-            lost = ", so there is no headline"
-        elif not all(against.complete for against in compared):
-            lost = ", so some comparisons have no verdict"
-        found.append(f"incomplete{lost}: {cells.measured:,} of {cells.planned - cells.skipped:,} cells measured")
+        measured = f"{cells.measured:,} of {cells.planned - cells.skipped:,} cells measured"
+        found.append(f"incomplete, so there is no headline: {measured}")
     if report.spent:
         found.append(f"spent in all, at list price: {figures.dollar(report.spent)}")
     if report.mode == "final":

@@ -49,6 +49,7 @@ def verdicts(report: Report) -> dict[str, Any]:
         "run": report.run,
         "publishable": report.publishable,
         "complete": report.complete,
+        "cells": report.cells.model_dump(mode="json"),
         "deviations": report.deviations,
         "challenger": report.challenger,
         "sets": {
@@ -66,6 +67,9 @@ def _model(model: ModelReport) -> dict[str, Any]:
     return {
         "status": model.status,
         "note": model.note,
+        "nominal": model.nominal,
+        "complete": model.complete,
+        "compared_on": model.compared_on,
         "encodings": {
             name: encoding.model_dump(mode="json", include=_ENCODING_FIELDS)
             for name, encoding in model.encodings.items()

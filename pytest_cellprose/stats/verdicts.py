@@ -51,11 +51,11 @@ def compare(
         return Comparison(None, Verdict(None, "no workbook was completed on both sides"))
     numbers = paired_bootstrap({name: challenger[name] for name in common}, {name: baseline[name] for name in common})
     if len(common) < planned:
-        return Comparison(numbers, Verdict(None, f"incomplete: {len(common)} of {planned} workbooks on both sides"))
+        return Comparison(numbers, Verdict(None, f"incomplete: {len(common)} of {planned} workbooks"))
     if not whole:
         return Comparison(numbers, Verdict(None, "incomplete: other cells of this set were not measured"))
     verdict = judge(numbers)
-    if verdict.word == "win" and numbers.baseline_accuracy > 0:
+    if verdict.word == "win" and (csv is None or numbers.baseline_accuracy > 0):  # a side with nothing right has lost
         verdict = _guarded(verdict.reason, challenger, csv, planned)
     if verdict.word is not None and verdict.reason != ONE_WORKBOOK and planned < FEW:
         verdict = verdict._replace(reason=f"{verdict.reason}; {planned} workbook{'s' if planned > 1 else ''} only")

@@ -11,6 +11,7 @@ from pytest_cellprose.record import (
     CountedTokens,
     Git,
     ModelUsed,
+    NotStarted,
     Outcome,
     Prices,
     Record,
@@ -77,7 +78,7 @@ def manifest(
             "mode": "final",
             "started": "2026-12-01T10:00:00Z",
             "finished": "2026-12-01T11:00:00Z",
-            "invocation": ["pytest", "--cellprose-final"],
+            "invocation": ["--cellprose-final"],
             "git": GIT,
             "versions": {"python": "3.12.0"},
             "challenger": "cellprose_lean_gfm",
@@ -147,6 +148,13 @@ def failure(cell: CellId, kind: str = "truncated", **fields: Any) -> Record:
 
 def fault(cell: CellId, kind: str = "timeout", **fields: Any) -> Record:
     return record(cell, outcome=Outcome(status="fault", kind=kind, detail="no bytes for 60 s"), **fields)
+
+
+def refusal(cell: CellId, by: str = "a plugin", start: float = 0.0, **fields: Any) -> Record:
+    """A call that was not let start; `fields` are what was told of the limit."""
+    reason = NotStarted(by=by, **fields)
+    outcome = Outcome(status="fault", kind="window_full", detail="the window is full", not_started=reason)
+    return record(cell, outcome=outcome, cost=None, tokens=(None, None, None), attempts=0, start=start)
 
 
 def all_records(plan: Manifest) -> list[Record]:

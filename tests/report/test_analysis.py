@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import pytest
 from report_factories import (
@@ -11,13 +12,15 @@ from report_factories import (
     manifest,
     model_entry,
     record,
+    refusal,
     workbook_entry,
 )
 
-from pytest_cellprose.record import CellId, Usage
+from pytest_cellprose.record import CellId, Prices, Usage
 from pytest_cellprose.report.analysis import analyse
 from pytest_cellprose.report.model import ModelReport, Report
 from pytest_cellprose.run.manifest import Manifest, PlannedOut
+from pytest_cellprose.run.shards import own_cells
 
 
 def cell(encoding: str = "csv", workbook: str = "a", repeat: int = 1, model: str = "haiku55") -> CellId:
@@ -178,14 +181,20 @@ def test_every_planned_cell_is_counted_once() -> None:
     assert not report.complete
 
 
-def test_skipped_models_leave_a_run_complete() -> None:
+def test_a_run_with_skipped_models_is_not_complete_and_nothing_is_missing() -> None:
     plan = manifest(
-        models=["reader", "haiku55"], matrix={"skipped_models": {"haiku55": "needs a key"}}, publishable=False
+        models=["reader", "haiku55"],
+        matrix={"skipped_models": {"haiku55": "needs a key"}},
+        mode="development",
+        publishable=False,
     )
     records = [record(planned) for planned in plan.matrix.cells() if planned.model == "reader"]
     report = analyse(plan, records)
-    assert report.complete
-    assert list(report.sets["development"].models) == ["reader"]
+    assert not report.complete
+    assert (report.cells.skipped, report.cells.missing, report.cells.lacking) == (6, 0, 0)
+    (reader,) = report.sets["development"].models.values()
+    assert reader.complete
+    assert all(against.verdict for against in reader.against.values())
 
 
 @pytest.mark.parametrize("missing", ["not run", "faulted"])
@@ -199,9 +208,143 @@ def test_an_incomplete_run_is_not_publishable_and_says_why(missing: str) -> None
     assert not report.publishable
     assert any("1 of 9 planned cells" in deviation for deviation in report.deviations)
     against = only_model(report).against["csv"]
-    assert against.workbooks == 2
-    assert "incomplete: 2 of 3 workbooks" in against.reason
-    assert "incomplete" not in only_model(report).against["markitdown"].reason
+    assert (against.workbooks, against.verdict, against.complete) == (2, None, False)
+    assert against.reason == "incomplete: 2 of 3 workbooks"
+
+
+def lacking(plan: Manifest, missing: str, cells: Sequence[CellId]) -> Report:
+    """A run whose cells are all measured but some."""
+    records = [found for found in all_records(plan) if found.cell not in cells]
+    if missing == "faulted":
+        records += [fault(found) for found in cells]
+    if missing == "refused":
+        records += [refusal(found) for found in cells]
+    return analyse(plan, records)
+
+
+@pytest.mark.parametrize("mode", ["development", "live", "final"])
+@pytest.mark.parametrize("missing", ["not run", "faulted", "refused"])
+@pytest.mark.parametrize("encoding", SIX)
+def test_no_verdict_without_all_cells_of_both_sides_and_in_a_final_run_of_the_set(
+    mode: str, missing: str, encoding: str
+) -> None:
+    plan = manifest(models=["haiku55", "sonnet55"], encodings=SIX, workbooks=list("abc"), repeats=2, mode=mode)
+    report = lacking(plan, missing, [cell(encoding, "b", 2)])
+    models = report.sets["development"].models
+    assert all(against.verdict for against in models["sonnet55"].against.values())  # which lacks nothing
+    for baseline, against in models["haiku55"].against.items():
+        side = encoding in ("cellprose_lean_gfm", baseline)
+        assert ("incomplete" in against.reason) == (against.verdict is None) == (not against.complete)
+        if encoding == "csv" and not side and mode != "final":
+            assert against.verdict != "win"  # which would have to be checked against csv
+        else:
+            assert (against.verdict is None) == (side or mode == "final")
+        assert against.workbooks == (2 if side else 3)
+        assert against.ratio is not None
+
+
+def test_no_verdict_in_a_shard() -> None:
+    plan = manifest(workbooks=list("abcd"), mode="live", shard={"number": 1, "of": 2})
+    own = set(own_cells(plan))
+    report = analyse(plan, [found for found in all_records(plan) if found.cell in own])
+    assert {against.verdict for against in only_model(report).against.values()} == {None}
+    assert only_model(report).compared_on == sorted({found.workbook for found in own})
+
+
+def test_rows_of_an_incomplete_set_are_over_the_workbooks_that_all_completed() -> None:
+    """Cheap workbooks only for one encoding: by its own workbooks it would look ten times cheaper than it is."""
+    plan = manifest(encodings=["cellprose_lean_gfm", "csv"], workbooks=["cheap", "dear", "odd"], mode="live")
+    cost = {"cheap": 1_000_000, "dear": 100_000_000, "odd": 7_000_000}
+    records = [
+        record(planned, cost=cost[planned.workbook] * (1 if planned.encoding == "csv" else 2))
+        for planned in plan.matrix.cells()
+        if planned not in (cell("csv", "dear"), cell("cellprose_lean_gfm", "odd"))
+    ]
+    model = only_model(analyse(plan, records))
+    assert (model.complete, model.compared_on, model.workbooks) == (False, ["cheap"], ["cheap", "dear", "odd"])
+    assert [row.cost_per_call for row in model.encodings.values()] == [0.002, 0.001]
+    assert [(row.calls, row.planned, row.workbooks) for row in model.encodings.values()] == [(2, 3, 1), (2, 3, 1)]
+    for row in model.encodings.values():
+        assert row.frontier is not None
+        assert row.resources is not None
+        assert row.frontier.calls == 1
+        assert row.resources.cost == row.cost_per_call
+    assert model.against["csv"].ratio == 2
+
+
+def test_an_encoding_that_completed_nothing_leaves_the_others_their_rows() -> None:
+    plan = manifest(encodings=SIX, workbooks=["a", "b"], repeats=2, mode="live")
+    absent = [found for found in plan.matrix.cells() if found.encoding == "toon" and found.repeat == 1]
+    model = only_model(lacking(plan, "not run", absent))
+    assert model.compared_on == ["a", "b"]
+    assert model.encodings["toon"].accuracy is None
+    assert model.encodings["toon"].calls == 2
+    assert model.encodings["csv"].accuracy is not None
+    assert model.against["toon"].workbooks == 0
+    assert model.against["toon"].verdict is None
+
+
+def test_how_much_hangs_on_one_workbook_and_on_a_price_tier() -> None:
+    plan = manifest(workbooks=[*(f"w{i:02}" for i in range(10)), "ledger"], encodings=["cellprose_lean_gfm", "csv"])
+    tier = Prices(input="1", output="1", above=1000, input_above="5", output_above="5")
+    records = []
+    for planned in plan.matrix.cells():
+        long = planned.encoding == "csv" and planned.workbook == "ledger"
+        own = record(
+            planned, cost=200_000_000 if long else 2_000_000, tokens=(1001 if long else 1000, 1, None), prices=tier
+        )
+        records.append(own)
+    against = only_model(analyse(plan, records)).against["csv"]
+    assert against.ratio == pytest.approx(22 / 220)
+    assert against.without_one is not None
+    assert against.without_one.workbook == "ledger"
+    assert against.without_one.ratio == against.without_one.highest == 1
+    assert against.without_one.lowest == pytest.approx(20 / 218)
+    assert (against.long_prompts.challenger, against.long_prompts.baseline) == (0, 1)
+
+
+def test_the_requests_of_an_agent_cross_a_tier_one_by_one() -> None:
+    plan = manifest(workbooks=["a"], encodings=["cellprose_lean_gfm", "agent_xlsx"])
+    tier = Prices(input="1", output="1", above=1000, input_above="5", output_above="5")
+    turns = [Usage(input=900, output=1), Usage(input=1100, output=1), Usage(input=1300, output=1)]
+    records = [
+        record(planned, prices=tier, tokens=(3300, 3, None), turns=turns if "agent" in planned.encoding else None)
+        for planned in plan.matrix.cells()
+    ]
+    crossed = only_model(analyse(plan, records)).against["agent_xlsx"].long_prompts
+    assert (crossed.challenger, crossed.baseline) == (1, 2)
+
+
+def test_refused_calls_are_counted_apart_and_listed_by_who_refused() -> None:
+    plan = manifest(models=["haiku55", "own"], encodings=["csv"], workbooks=list("abc"), mode="live")
+    records = [
+        refusal(cell(workbook="a"), limit=80, used=81, unit="%", start=1),
+        refusal(cell(workbook="b"), limit=80, used=85, unit="%", resets="2026-12-01T15:00:00+00:00", start=2),
+        refusal(cell(workbook="c"), by="a vendor's cap", limit=2.0, used=1.5, unit="USD"),
+        fault(cell(model="own", workbook="a")),
+        record(cell(model="own", workbook="b")),
+        record(cell(model="own", workbook="c")),
+    ]
+    report = analyse(plan, records)
+    counts = report.cells
+    assert (counts.refused, counts.faulted, counts.measured, counts.missing) == (3, 1, 2, 4)
+    assert [found.cell for found in report.faults] == ["own-csv-a-rep1"]
+    by_plugin, by_cap = report.refused
+    assert (by_plugin.by, by_plugin.kind, by_plugin.vendor) == ("a plugin", "window_full", "anthropic")
+    assert by_plugin.cells == ["haiku55-csv-a-rep1", "haiku55-csv-b-rep1"]
+    assert (by_plugin.limit, by_plugin.used, by_plugin.unit) == (80, 85, "%")
+    assert by_plugin.resets == "2026-12-01T15:00:00+00:00"
+    assert (by_cap.by, by_cap.used) == ("a vendor's cap", 1.5)
+    assert any("2 by a plugin and 1 by a vendor's cap" in deviation for deviation in report.deviations)
+
+
+def test_the_baseline_of_paired_comparisons_is_the_challenger_unless_another_is_named() -> None:
+    encodings = [*SIX, "mine", "own"]
+    for named, first in (({}, "cellprose_lean_gfm"), ({"settings": {"baseline": "toon"}}, "toon")):
+        plan = manifest(encodings=encodings, **named)
+        report = analyse(plan, all_records(plan))
+        assert report.baseline == first
+        assert {row.a for row in only_model(report).paired.rows} == {first}
 
 
 def test_a_workbook_counts_only_when_every_repeat_was_measured() -> None:
@@ -309,14 +452,14 @@ def test_frontier_and_resources_of_a_worked_example() -> None:
     frontier, used = row.frontier, row.resources
     assert frontier is not None
     assert used is not None
-    assert (frontier.attempts, frontier.passes) == (5, 3)
-    assert frontier.cost_per_attempt == pytest.approx(0.0024002)
+    assert (frontier.calls, frontier.passes) == (5, 3)
+    assert frontier.cost_per_call == pytest.approx(0.0024002)
     assert frontier.cost_per_pass == pytest.approx(0.004000333, rel=1e-6)
-    assert frontier.tokens_per_attempt == 1125
-    assert (used.input_per_attempt, used.output_per_attempt) == (964, 161)
+    assert frontier.tokens_per_call == 1125
+    assert (used.input_per_call, used.output_per_call) == (964, 161)
     assert used.cached_share == pytest.approx(0.165975, abs=5e-7)
     assert (used.median_seconds, used.p90_seconds) == (30, 40)
-    assert (used.summed_seconds, used.wall_seconds) == (161, 100)
+    assert used.summed_seconds == 161
     assert used.cost == pytest.approx(0.012001)
 
 
@@ -351,7 +494,7 @@ def test_a_model_of_which_every_call_faulted_is_shown_without_numbers() -> None:
     model = only_model(analyse(plan, [fault(planned) for planned in plan.matrix.cells()]))
     assert model.encodings["csv"].accuracy is None
     assert model.encodings["csv"].faults == {"timeout": 2}
-    assert model.against["csv"].verdict == "no difference"
+    assert model.against["csv"].verdict is None
 
 
 def test_limitations_name_size_synthetic_share_prices_and_agents() -> None:
@@ -374,8 +517,8 @@ def test_an_offline_models_ceiling_is_taken_without_computed_questions() -> None
     plan = manifest(["reader", "haiku55"])
     first, second, *others = plan.matrix.workbooks
     workbooks = [
-        first.model_copy(update={"computed": ["q1"]}),
-        second.model_copy(update={"computed": ["q1", "q2"]}),
+        first.model_copy(update={"questions": 2, "computed": ["q1"]}),
+        second.model_copy(update={"questions": 2, "computed": ["q1", "q2"]}),
         *others,
     ]
     plan = plan.model_copy(update={"matrix": plan.matrix.model_copy(update={"workbooks": workbooks})})

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import re
+from unicodedata import category
 
 import pytest
-from report_factories import SIX, all_records, failure, fault, manifest, record, workbook_entry
+from report_factories import SIX, all_records, failure, fault, manifest, record, refusal, workbook_entry
 
+from pytest_cellprose.record import Outcome, Prices, Usage
 from pytest_cellprose.report.analysis import analyse
 from pytest_cellprose.report.model import Report
 from pytest_cellprose.report.terminal import lines
@@ -41,9 +43,9 @@ def test_every_encoding_has_a_row_and_every_baseline_a_verdict(small: Report) ->
         assert encoding.input_tokens is not None
         found = row(table, name + " ")
         assert f"{encoding.accuracy:.1%}" in found
-        assert f"{encoding.input_tokens:,.0f}" in found
+        assert f"{int(encoding.input_tokens):,}" in found
         assert found.count("$") == 2
-    verdicts = text[len(table) :]
+    verdicts = text[len(table) : len(table) + 1 + len(model.against)]
     for name, against in model.against.items():
         assert re.search(r"\d\.\d\d× +\[\d\.\d\d, \d\.\d\d\] +(win|loss|no difference): ", row(verdicts, name + " "))
         assert against.verdict
@@ -120,3 +122,97 @@ def test_nothing_right_and_nothing_measured_are_no_numbers_but_signs() -> None:
 def test_a_run_without_a_call_says_so() -> None:
     text = lines(analyse(manifest(), []), 80)
     assert text[0].startswith("6 planned cells not run")
+
+
+VERDICT = re.compile(r"\b(win|loss|no difference)\b", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_an_incomplete_set_has_no_word_of_a_verdict_and_says_what_its_rows_are_over(width: int) -> None:
+    plan = manifest(["haiku55"], SIX, [f"book{i}" for i in range(12)], mode="live")
+    left = [found for found in all_records(plan) if found.cell.workbook not in ("book3", "book7")]
+    text = lines(analyse(plan, left), width)
+    assert not VERDICT.search("\n".join(text))
+    flat = " ".join(" ".join(text).split())
+    assert "rows are over the 10 of 12 workbooks that every measured encoding completed: all but book3, book7" in flat
+    assert flat.count("no verdict: incomplete: 10 of 12 workbooks") == 4
+    table = text[: next(i for i, line in enumerate(text) if "over each baseline" in line)]
+    for name in SIX:
+        assert row(table, name + " ").endswith("10 of 12")
+    assert "incomplete, so there is no headline: 60 of 72 cells measured" in flat
+
+
+def test_a_comparison_with_nothing_on_one_side_has_no_line() -> None:
+    plan = manifest(["haiku55"], SIX, ["a", "b"], mode="live")
+    only = [found for found in all_records(plan) if found.cell.encoding in ("cellprose_lean_gfm", "csv")]
+    text = lines(analyse(plan, only), 80)
+    start = next(i for i, line in enumerate(text) if "over each baseline" in line)
+    compared = [line.split()[0] for line in text[start + 1 : text.index("", start)] if "×" in line]
+    assert set(compared) == {"csv"}
+    nothing = [found for found in only if found.cell.encoding == "csv"]
+    assert not any("over each baseline" in line for line in lines(analyse(plan, nothing), 80))
+
+
+def test_what_hangs_on_one_workbook_has_a_line() -> None:
+    tier = Prices(input="1", output="1", above=1000, input_above="5", output_above="5")
+    plan = manifest(["haiku55"], ["cellprose_lean_gfm", "csv", "toon"], [*"abcdefghijk", "ledger"])
+    records = []
+    for found in all_records(plan):
+        long = found.cell.encoding == "csv" and found.cell.workbook == "ledger"
+        usage = Usage(input=1001 if long else 900, output=1)
+        cost = 200_000_000 if long else 2_000_000
+        records.append(found.model_copy(update={"usage": usage, "prices": tier, "cost_nanousd": cost, "accuracy": 1.0}))
+    text = lines(analyse(plan, records), 80)
+    start = next(i for i, line in enumerate(text) if "left out in turn" in line)
+    assert text[start + 1].split(maxsplit=1) == [
+        "csv",
+        "0.10× to 1.00×  farthest without ledger; long prompts 0 and 1",
+    ]
+    assert not any(line.strip().startswith("toon") for line in text[start:])
+
+
+def test_what_was_not_let_start_has_who_which_limit_and_until_when() -> None:
+    plan = manifest(["haiku55"], ["csv"], ["a", "b", "c"], mode="live")
+    first, second, third = plan.matrix.cells()
+    report = analyse(
+        plan,
+        [
+            refusal(first, by="the keeper", limit=80, used=82, unit="%", resets="2026-12-01T15:00Z"),
+            refusal(second, by="a vendor's cap", limit=2.0, used=1.98, unit="USD"),
+            refusal(third, by="another", limit="five-hour window", used="all"),
+        ],
+    )
+    text = "\n".join(lines(report, 120))
+    assert "the keeper: 1 call of anthropic not started: window_full, 82 of 80 % used, resets 2026-12-01T15:00Z" in text
+    assert "a vendor's cap: 1 call of anthropic not started: window_full, $1.98 of $2.00 used" in text
+    assert "another: 1 call of anthropic not started: window_full, all of five-hour window used" in text
+    assert "cells kept from starting: 1 by the keeper and 1 by a vendor's cap and 1 by another" in text
+    assert "faulted" not in text
+
+
+def test_models_of_one_encoding_share_a_table() -> None:
+    plan = manifest(["alpha", "beta", "gamma", "reader"], ["csv"], ["a", "b"])
+    text = lines(analyse(plan, all_records(plan)), 80)
+    heads = [line.split(" · ")[0] for line in text if " · " in line]
+    assert heads == ["reader", "csv"]
+    assert sum(line.strip().startswith("model ") for line in text) == 1
+    for alias in ("alpha", "beta", "gamma"):
+        assert "$" in row(text, alias)
+
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\n\u202e<script>alert(1)</script>|`**x**`"
+
+
+def test_text_from_outside_has_no_control_character_and_still_fits() -> None:
+    books = [workbook_entry(f"bo\x1b[2Jok\u202e{i}") for i in range(3)]
+    plan = manifest(["haiku55"], SIX, books, mode="live", deviations=[HOSTILE])
+    records = all_records(plan)
+    outcome = Outcome(status="fault", kind="api_error\x1b[31m", detail=HOSTILE)
+    records[0] = record(records[0].cell, outcome=outcome)
+    records[1] = refusal(records[1].cell, by=HOSTILE, limit=HOSTILE, used="\x07", unit="\x1b", resets=HOSTILE)
+    for mode in ("live", "final"):
+        for width in (80, 120):
+            text = lines(analyse(plan.model_copy(update={"mode": mode}), records), width)
+            assert not [sign for line in text for sign in line if category(sign) in ("Cc", "Cf")]
+            assert max(map(len, text)) <= width
+            assert "\\x1b" in "\n".join(text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from pytest_cellprose.stats import Comparison, WorkbookMean, compare
@@ -18,7 +20,7 @@ def flat(cost: float, accuracy: float, workbooks: int = 12) -> Side:
     return side([cost] * workbooks, [accuracy] * workbooks)
 
 
-def verdict(challenger: Side, baseline: Side, csv: Side | None, planned: int | None = None) -> tuple[str, str]:
+def verdict(challenger: Side, baseline: Side, csv: Side | None, planned: int | None = None) -> tuple[str | None, str]:
     comparison: Comparison = compare(challenger, baseline, csv, planned or len(baseline))
     return comparison.verdict
 
@@ -86,10 +88,18 @@ def test_a_challenger_with_nothing_right_loses_whatever_the_interval() -> None:
     assert "nothing right" in comparison.verdict.reason
 
 
-def test_a_baseline_with_nothing_right_loses() -> None:
+@pytest.mark.parametrize("workbooks", [1, 12])
+def test_the_side_with_nothing_right_loses_on_one_workbook_or_many(workbooks: int) -> None:
+    right, wrong, csv = flat(3, 0.5, workbooks), flat(1, 0, workbooks), flat(2, 0.5, workbooks)
+    assert verdict(right, wrong, csv)[0] == "win"
+    assert verdict(wrong, right, csv)[0] == "loss"
+    assert verdict(wrong, wrong, csv)[0] == "no difference"
+
+
+def test_a_baseline_with_nothing_right_loses_also_where_csv_is_far_ahead() -> None:
     right, wrong = flat(3, 0.5), flat(1, 0)
-    assert verdict(right, wrong, wrong)[0] == "win"
-    assert verdict(right, wrong, None)[0] == "no difference"
+    assert verdict(right, wrong, flat(1, 0.9))[0] == "win"
+    assert verdict(right, wrong, None)[0] == "no difference"  # the protocol lets no win be claimed without csv
 
 
 def test_nothing_right_on_either_side_is_no_difference() -> None:
@@ -111,19 +121,45 @@ def test_below_ten_workbooks_the_verdict_carries_the_number(workbooks: int, said
     assert (f"{workbooks} workbooks only" in verdict(*sides, sides[1])[1]) == said
 
 
-def test_an_incomplete_pair_is_compared_on_what_both_completed_and_says_so() -> None:
-    challenger = flat(1, 1)
-    del challenger["w00"]
-    comparison = compare(challenger, flat(2, 1), flat(2, 1), 12)
+@pytest.mark.parametrize("lacking", ["challenger", "baseline"])
+@pytest.mark.parametrize("costs", [(1.0, 2.0), (2.0, 1.0), (1.0, 1.0)], ids=["ahead", "behind", "level"])
+def test_what_one_side_lacks_leaves_numbers_and_no_verdict(lacking: str, costs: tuple[float, float]) -> None:
+    challenger, baseline = flat(costs[0], 1), flat(costs[1], 1)
+    del (challenger if lacking == "challenger" else baseline)["w00"]
+    comparison = compare(challenger, baseline, flat(2, 1), 12)
     assert comparison.numbers is not None
     assert comparison.numbers.workbooks == 11
-    assert "incomplete: 11 of 12 workbooks" in comparison.verdict.reason
+    assert comparison.verdict == (None, "incomplete: 11 of 12 workbooks")
+
+
+def test_what_else_must_be_there_leaves_no_verdict_either() -> None:
+    comparison = compare(flat(1, 1), flat(2, 1), flat(2, 1), 12, whole=False)
+    assert comparison.numbers is not None
+    assert comparison.verdict.word is None
+    assert comparison.verdict.reason.startswith("incomplete")
+
+
+def test_a_win_waits_for_the_csv_that_it_is_checked_against() -> None:
+    csv = flat(2, 1)
+    del csv["w03"]
+    assert verdict(flat(1, 1), flat(2, 1), csv)[0] is None
+    assert verdict(flat(2, 1), flat(1, 1), csv)[0] == "loss"  # which needs no check
+
+
+@pytest.mark.parametrize("short", [1.0001, 1.00001, 1.0000002, 1.006, 1.5, 42.0])
+def test_the_reason_shows_by_how_much_accuracy_is_too_low(short: float) -> None:
+    word, reason = verdict(flat(1, 0.5), flat(5, 0.5), flat(3, 0.5 + short / 100))
+    assert word == "no difference"
+    shown = re.search(r"accuracy is ([\d.]+) points below csv", reason)
+    assert shown is not None
+    assert float(shown[1]) > 1
+    assert float(shown[1]) == pytest.approx(short, rel=0.01)
 
 
 def test_no_common_workbook() -> None:
     comparison = compare({}, flat(2, 1), flat(2, 1), 12)
     assert comparison.numbers is None
-    assert comparison.verdict.word == "no difference"
+    assert comparison.verdict.word is None
 
 
 def test_unknown_costs_decide_nothing() -> None:
