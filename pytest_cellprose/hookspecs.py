@@ -76,7 +76,8 @@ def pytest_cellprose_admit(config: pytest.Config, call: PendingCall) -> Refusal 
 
     Asked before each live call, in the process that makes it, and never about the offline reader; a call that
     runs is never interrupted. The first refusal counts. Caps of vendors are looked at after all plugins have let
-    the call pass. ::
+    the call pass. What a refusal tells of its limit, and when there is room again (``resets=``), stands in the report
+    beside the calls that were not let start. ::
 
         from pytest_cellprose import Refusal
 
@@ -88,7 +89,4 @@ def pytest_cellprose_admit(config: pytest.Config, call: PendingCall) -> Refusal 
             if used >= 80:
                 detail = f"{used} % of the window of {call.model.vendor} is used"
                 return Refusal("window_full", detail, limit=80, used=used, unit="%", by="the window's keeper")
-
-    What a refusal tells of its limit, and when it resets (``resets=``), stands in the report's list of cells that
-    were not started.
     """

@@ -116,6 +116,23 @@ def test_a_cap_below_the_expected_cost_is_said_before_it_stops_the_run(house: Be
     result.stdout.fnmatch_lines(["*the cap for house is below the expected $*: the run will stop short*"])
 
 
+@pytest.mark.parametrize("quiet", ["-q", "-qq", "--no-header"])
+def test_costs_are_said_before_the_first_call_of_a_quiet_run_too(
+    house: Bench, quiet: str, workers: tuple[str, ...]
+) -> None:
+    result = house.run(*LIVE, quiet, "--cellprose-vendor-cap-usd", "house=1", *workers)
+    assert result.ret == 0
+    told = "\n".join(result.outlines).split("cells/test_cells.py" if quiet == "--no-header" else "[100%]")[0]
+    for text in ("expected cost of the plan:", "expected $0.0", "worst case $0.0", "cap for house: $1.00"):
+        assert told.count(text) >= 1, told
+    assert result.stdout.str().count("expected cost of the plan") == 1
+
+
+def test_a_quiet_development_run_stays_quiet(house: Bench) -> None:
+    result = house.run("-q", "--cellprose-models", "reader", "--cellprose-encodings", "csv")
+    assert not any(line.startswith("cellprose:") for line in result.outlines)
+
+
 # --- caps
 
 
@@ -132,8 +149,9 @@ def test_a_cap_stops_calls_and_the_run_says_that_it_is_incomplete(house: Bench) 
     assert ledger(house)["open"] == {}
     result.stdout.fnmatch_lines(
         [
-            "*was not measured: spend_cap: house: $* spent, $* reserved*over the cap of $0.0060*",
+            "*was not started: spend_cap: house: $* spent, $* reserved*over the cap of $0.0060*",
             "cells kept from starting: * by a vendor's cap: this run is incomplete and is not*",
+            "a vendor's cap: * calls of house not started: spend_cap, $* of $0.00600*",
             "incomplete, so there is no headline: *",
         ]
     )
@@ -231,10 +249,56 @@ def test_a_plugin_may_refuse_calls(house: Bench, workers: tuple[str, ...]) -> No
     house.pytester.makeconftest(HOUSE + example)
     assert workers or house.run(*LIVE).ret == 0
     house.pytester.makeconftest(HOUSE + example.replace("return 40", "return 80"))
-    result = house.run(*LIVE, "--cellprose-fault-retries=0", *workers)
+    result = house.run(*LIVE, *workers)
     assert result.ret == 1
-    assert kinds(house).count("window_full") == 4
-    result.stdout.fnmatch_lines(["*window_full: 80 % of the window of house is used*"])
+    result.assert_outcomes(failed=4)  # and none rerun
+    refused = [record for record in house.records() if record["outcome"]["kind"] == "window_full"]
+    assert len(refused) == len({str(record["cell"]) for record in refused}) == 4
+    for record in refused:
+        assert record["attempts"] == 0
+        assert record["outcome"]["not_started"] == {
+            "by": "the window's keeper", "limit": 80, "used": 80, "unit": "%", "resets": None,
+        }  # fmt: skip
+    result.stdout.fnmatch_lines(
+        [
+            "*window_full: 80 % of the window of house is used*",
+            "cells kept from starting: 4 by the window's keeper: this run is incomplete*",
+            "the window's keeper: 4 calls of house not started: window_full, 80 of 80 % used",
+        ]
+    )
+    path = max(house.results.glob("*/report.json"))
+    report = json.loads(path.read_text(encoding="utf-8"))
+    assert (report["cells"]["refused"], report["cells"]["faulted"], report["faults"]) == (4, 0, [])
+    (block,) = report["refused"]
+    assert (block["vendor"], block["limit"], block["used"], len(block["cells"])) == ("house", 80, 80, 4)
+    assert "| the window's keeper |" in path.with_name("report.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", ["authentication", "interrupted", "encoding", "spend_cap"])
+def test_a_plugin_may_call_its_refusal_what_it_likes(house: Bench, kind: str) -> None:
+    """It stops no other call, is made once a run, and a resumed run makes the calls."""
+    refusing = f"""
+from pytest_cellprose import Refusal
+from datetime import datetime, timezone
+import math
+
+def pytest_cellprose_admit(call):
+    if call.cell.workbook == "alpha" and not Path(__file__).with_name("open").exists():
+        return Refusal({kind!r}, "not\x1b[2Jnow", limit=math.nan, used=object(), unit=7,
+                       resets=datetime(2026, 12, 1, 15, tzinfo=timezone.utc))
+"""
+    house.pytester.makeconftest(HOUSE + refusing)
+    result = house.run(*LIVE)
+    result.assert_outcomes(passed=2, failed=2)
+    assert kinds(house).count(kind) == 2
+    assert "\x1b[2J" not in result.stdout.str()
+    (block,) = house.written("report.json")["refused"]
+    assert block["resets"] == "2026-12-01T15:00:00+00:00"
+    (house.pytester.path / "open").touch()
+    (manifest,) = (house.results / "runs").glob("*.json")
+    result = house.run(*LIVE, f"--cellprose-resume={manifest.stem}")
+    result.assert_outcomes(passed=4)
+    assert calls(house) == 4
 
 
 # --- options

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import random
 import re
+import shutil
 
 import pytest
 
@@ -167,3 +169,52 @@ def test_an_option_value_that_is_too_long_for_a_path_is_no_path(bench: Bench) ->
     result = bench.pytester.runpytest_subprocess("--cellprose-workbooks", names)
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*unknown workbook 'xxx*"])
+
+
+def test_the_baseline_of_paired_comparisons_is_judged_in_the_plan_and_recorded(bench: Bench) -> None:
+    for name, told in (("cvs", "'cvs' is not in the plan, which has csv, toon"), ("none", "'none' is the control")):
+        result = bench.run("--cellprose-encodings=csv,toon", f"--cellprose-baseline={name}")
+        assert result.ret == 4
+        result.stderr.fnmatch_lines([f"*--cellprose-baseline: *{told}*"])
+    assert bench.run("--cellprose-models=reader", "--cellprose-encodings=csv,toon,markdown").ret == 0
+    assert bench.written("report.json")["baseline"] == "cellprose_lean_gfm"
+    shutil.rmtree(bench.results)
+    arguments = ("--cellprose-models=reader", "--cellprose-encodings=csv,toon,markdown", "--cellprose-baseline=toon")
+    assert bench.run(*arguments).ret == 0
+    (manifest,) = (bench.results / "runs").glob("*.json")
+    assert json.loads(manifest.read_text(encoding="utf-8"))["settings"]["baseline"] == "toon"
+    rows = bench.written("report.json")["sets"]["development"]["models"]["reader"]["paired"]["rows"]
+    assert [(row["a"], row["b"]) for row in rows[:2]] == [("toon", "csv"), ("toon", "markdown")]
+
+
+@pytest.mark.parametrize("arguments", [("-k", "not beta"), ("-x",), ("-k", "not (csv and beta)")])
+def test_a_run_that_was_cut_short_has_no_word_of_a_verdict(bench: Bench, arguments: tuple[str, ...]) -> None:
+    """Also where it is the user who cut it."""
+    bench.pytester.makeconftest(
+        "import pytest\n"
+        "@pytest.fixture(autouse=True)\n"
+        "def cut(request):\n"
+        "    if request.config.option.maxfail and 'csv-beta' in request.node.nodeid:\n"
+        "        pytest.fail('cut')\n"
+    )
+    models = ("--cellprose-models=reader", "--cellprose-encodings=cellprose_lean_gfm,csv")
+    word = re.compile(r"\b(win|loss|no difference)\b", re.IGNORECASE)
+    result = bench.run(*models, *arguments)
+    text = result.stdout.str().split("= cellprose =")[1]
+    page = next(bench.results.glob("*/report.md")).read_text(encoding="utf-8")
+    assert not word.search(text.split("short test summary")[0])
+    assert not word.search(page)
+    verdicts = bench.written("verdicts.json")
+    against = verdicts["sets"]["development"]["models"]["reader"]["against"]["csv"]
+    assert against["verdict"] is None
+    assert against["reason"] == "incomplete: 1 of 2 workbooks"
+    assert verdicts["complete"] is False
+    shutil.rmtree(bench.results)
+    assert word.search(bench.run(*models).stdout.str())
+
+
+def test_a_run_with_skipped_models_does_not_call_itself_complete(bench: Bench) -> None:
+    assert bench.run("--cellprose-models=reader,haiku55", "--cellprose-encodings=csv").ret == 0
+    for name in ("report.json", "verdicts.json"):
+        assert bench.written(name)["complete"] is False
+        assert bench.written(name)["cells"]["skipped"] == 2
