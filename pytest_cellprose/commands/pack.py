@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from pytest_cellprose.plain import visible
 from pytest_cellprose.sets.casepack import COLUMNS, PackError, columns_of, make_pack, refuse_foreign, write_pack
 from pytest_cellprose.sets.casetable import DELIMITERS, TableError, read_table
 from pytest_cellprose.sets.certify import REASONS
@@ -43,7 +44,8 @@ def run(options: argparse.Namespace) -> int:
         pack = make_pack(table, columns, options.workbooks, options.out, options.table.name)
         for certificate in pack.certificates:
             for reason, detail in certificate.doubts:
-                print(f"row {certificate.case.number} ({certificate.id}): {reason}: {detail}", file=sys.stderr)
+                said = f"row {certificate.case.number} ({certificate.id}): {reason}: {detail}"
+                print(visible(said), file=sys.stderr)
         counts = Counter(reason for certificate in pack.certificates for reason in certificate.reasons)
         reasons = "; ".join(f"{reason}: {counts[reason]}" for reason in REASONS if counts[reason])
         print(f"{pack.certified} of {len(pack.certificates)} rows certified" + (f" ({reasons})" if reasons else ""))

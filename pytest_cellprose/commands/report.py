@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from pytest_cellprose.plain import visible
 from pytest_cellprose.report.terminal import lines
 from pytest_cellprose.report.write import write_reports
 from pytest_cellprose.run.lock import holder_of
@@ -45,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
             store = open_run(options.out, name)
             manifest = store.manifest()
             if not store.folder.is_dir():
-                print("\n".join(_planned(manifest)))
+                print("\n".join(map(visible, _planned(manifest))))
             store.require_folder()
             damaged: list[str] = []
             report = write_reports(store.folder, manifest, store.records(damaged.append))
@@ -60,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
         for where in damaged:
             print(f"{where}: cut short by a crash, left out", file=sys.stderr)
         for line in _absent(store, manifest):
-            print(line, file=sys.stderr)
+            print(visible(line), file=sys.stderr)
         for line in lines(report, shutil.get_terminal_size().columns, sys.stdout.isatty()):
             print(line)
         holder = holder_of(store.folder)

@@ -143,6 +143,7 @@ def check(options: argparse.Namespace) -> int:
 
 def check_run(options: argparse.Namespace) -> int:
     """Hold a stored run against the folders, this package and the project's encodings."""
+    from pytest_cellprose.plain import visible
     from pytest_cellprose.run.store import StoreError, open_run
     from pytest_cellprose.run.verify import verify
 
@@ -162,7 +163,7 @@ def check_run(options: argparse.Namespace) -> int:
     compared = list(verify(manifest, store.out.resolve(), options.folders, encodings))
     print(f"run {store.run}, {manifest.mode}")
     for each in compared:
-        print(f"  {each.what:<21} {_verdict(each)}")
+        print(visible(f"  {each.what:<21} {_verdict(each)}"))
     differing = sum(not each.agrees for each in compared)
     print("all agree" if not differing else f"{differing} of {len(compared)} do not agree")
     return 1 if differing else 0
@@ -199,11 +200,12 @@ def _encodings(names: Iterable[str], folders: Iterable[Path]) -> dict[str, Encod
 def check_sets(options: argparse.Namespace) -> int:
     from rich.console import Console
 
+    from pytest_cellprose.plain import visible
     from pytest_cellprose.sets.check import check
 
     checked, problems, lacking = check(options.folders, split_by_digest=options.split == "digest")
     Console().print(_table(checked))
-    lines = [*problems, *_objections(checked)]
+    lines = list(map(visible, [*problems, *_objections(checked)]))
     print("\n".join(lines), end="\n" if lines else "", file=sys.stderr)
     certified, total = sum(each.certified for each in checked), sum(len(each.certificates) for each in checked)
     absent = sum(not each.here for each in checked)
@@ -222,6 +224,7 @@ def _table(checked: Iterable[Checked]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
+    from pytest_cellprose.plain import visible
     from pytest_cellprose.sets.certify import REASONS
 
     table = Table("workbook", "set", "certified", "reasons")
@@ -232,7 +235,7 @@ def _table(checked: Iterable[Checked]) -> Table:
         reasons += ["wrong question file"] if each.problems else []
         reasons += ["changed"] if each.changed else []
         score = f"{each.certified} of {len(each.certificates)}" if each.here else "not here"
-        table.add_row(Text(each.name), each.set.replace("heldout", "held out"), score, ", ".join(reasons))
+        table.add_row(Text(visible(each.name)), each.set.replace("heldout", "held out"), score, ", ".join(reasons))
     return table
 
 

@@ -32,7 +32,7 @@ from pytest_cellprose.report.model import (
 from pytest_cellprose.report.pairs import paired
 from pytest_cellprose.run.manifest import Manifest, ModelEntry, WorkbookEntry
 from pytest_cellprose.run.shards import missing_shards, own_cells
-from pytest_cellprose.stats import LeaveOneOut, WorkbookMean, compare, leave_one_out
+from pytest_cellprose.stats import LeaveOneOut, Verdict, WorkbookMean, compare, leave_one_out
 
 ROLES: Mapping[str, Role] = {
     "markitdown": "primary",
@@ -373,11 +373,14 @@ def _against(manifest: Manifest, sides: Mapping[str, Side], workbooks: int, *, w
         numbers, verdict = compare(own, theirs, means.get("csv"), planned=workbooks, whole=whole)
         common = own.keys() & theirs.keys()
         alone = leave_one_out({name: own[name] for name in common}, {name: theirs[name] for name in common})
-        tested, complete = role != "reported", verdict.word is not None
-        untested = "reported, not tested" if complete else f"reported, not tested; {verdict.reason}"
+        if role == "reported":
+            untested = "reported, not tested" + ("" if verdict.word else f"; {verdict.reason}")
+            shown = Verdict(None, untested)
+        else:
+            shown = verdict
         result[baseline] = Against(
             role=role,
-            complete=complete,
+            complete=verdict.word is not None,
             workbooks=numbers.workbooks if numbers else 0,
             ratio=numbers.ratio if numbers else None,
             interval=numbers.interval if numbers else None,
@@ -388,8 +391,8 @@ def _against(manifest: Manifest, sides: Mapping[str, Side], workbooks: int, *, w
                 challenger=_long_prompts(calls[manifest.challenger], common),
                 baseline=_long_prompts(calls[baseline], common),
             ),
-            verdict=verdict.word if tested else None,
-            reason=verdict.reason if tested else untested,
+            verdict=shown.word,
+            reason=shown.reason,
         )
     return result
 

@@ -42,7 +42,8 @@ def test_a_shards_report_tells_other_shards_cells_from_cells_that_were_not_run(b
     assert bench.run(*READER, "--cellprose-shard", "2/2", "-k", "csv").ret == 0
     report = bench.written("report.json")
     assert report["cells"] == {
-        "planned": 4, "measured": 1, "failed": 0, "faulted": 0, "refused": 0, "skipped": 0, "not_run": 1, "in_other_shards": 2,
+        "planned": 4, "measured": 1, "failed": 0, "faulted": 0, "refused": 0, "skipped": 0, "not_run": 1,
+        "in_other_shards": 2,
     }  # fmt: skip
     assert report["not_run"] == ["reader-cellprose_lean_gfm-beta-rep1"]
     assert report["shard"] == {"number": 2, "of": 2}
