@@ -72,6 +72,22 @@ class Git(Frozen):
     """If dirty: SHA-256 of what differs from the commit, with names and contents of untracked files."""
 
 
+PORTS = {"http": 80, "https": 443}
+"""Scheme -> the port of an address that names none."""
+
+
+class Host(Frozen):
+    """Where calls go; of an address everything else, credentials and path, is left out."""
+
+    scheme: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        name = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{name}" + ("" if self.port == PORTS.get(self.scheme) else f":{self.port}")
+
+
 class ModelUsed(Frozen):
     requested: str
     """The exact model id that was sent."""
@@ -96,6 +112,11 @@ class Prices(Frozen):
     """Not a real price: the offline reader costs nothing, and borrows another model's prices."""
 
 
+UsageProblem: TypeAlias = Literal["missing", "half", "not_a_count", "zero", "too_many", "contradictory"]
+"""Why what was said of a call's tokens is no report of them: nothing was said; one side is missing; what is there is no
+whole number; none at all were counted; more than the model takes; a part is more than its whole."""
+
+
 class Usage(Frozen):
     """Tokens of one call. None: not reported."""
 
@@ -105,6 +126,8 @@ class Usage(Frozen):
     output: int | None = None
     """All output tokens, reasoning included."""
     reasoning: int | None = None
+    problem: UsageProblem | None = None
+    """Why what was said counts as not reported; None if it counts, or if there was no reply to say anything."""
     raw: Annotated[Any, BeforeValidator(plain)] = None
     """The provider's own usage object, verbatim, in plain JSON."""
 
@@ -168,6 +191,9 @@ class Record(Frozen):
     cost_nanousd: int | None = None
     """At list price, all input uncached; None when no tokens were reported."""
     cost_as_billed_nanousd: int | None = None
+    assumed_nanousd: int | None = None
+    """What the call was expected to cost, where it may be billed and nobody told its tokens: this counts against the
+    vendor's cap. None: its cost is known, or nothing was billed."""
     started: str
     """UTC, ISO 8601."""
     seconds: float
@@ -184,6 +210,10 @@ class Record(Frozen):
     accuracy: float | None = None
     """Mean of the scores; None for a fault."""
     reply: str | None = None
+    redacted: bool = False
+    """A key was taken out of the reply after it was scored: the scores are those of the reply as it came, and stay."""
+    host: Host | None = None
+    """Where the request was sent; None if it was not, or if the provider does not tell."""
     kept_from: str | None = None
     """The run that made the call, if this run took it over; its scores are today's."""
     replaces: str | None = None

@@ -7,18 +7,26 @@ is the failure ``cache_leak`` (protocol section 5.4).
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_cellprose.providers.base import ModelFailure, Reply, Request, Tool, ToolCall, ToolResult
-from pytest_cellprose.providers.usage import anthropic_cache_tokens, anthropic_usage
+from pytest_cellprose.providers.hosts import OWN_ADDRESSES
+from pytest_cellprose.providers.raw import at, name_at, text_at
+from pytest_cellprose.providers.usage import anthropic_cache_tokens, anthropic_usage, as_count
 from pytest_cellprose.providers.wire import Account, Line
 from pytest_cellprose.record import CountedTokens
 
 if TYPE_CHECKING:
     from pytest_cellprose.providers.http import Patience
 
-ACCOUNT = Account("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", other_key_variable="ANTHROPIC_AUTH_TOKEN")
+ACCOUNT = Account(
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_BASE_URL",
+    other_key_variable="ANTHROPIC_AUTH_TOKEN",
+    own_url=OWN_ADDRESSES["anthropic"],
+)
 
 COUNTER = "anthropic count_tokens"
 _COUNT_SECONDS = 60.0
@@ -49,13 +57,17 @@ class Anthropic:
     def not_ready(cls) -> str | None:
         return ACCOUNT.problem()
 
+    @classmethod
+    def address(cls) -> str | None:
+        return ACCOUNT.address
+
+    def redacted(self, value: Any) -> Any:
+        return self._line.redacted(value)
+
     def call(self, request: Request) -> Reply:
-        seen = _Seen()
+        seen = _Seen(tools=bool(request.tools))
         with self._line.call(seen.reply) as call:
-            with self._api.stream(**body(request)) as stream:
-                self._line.read(stream, seen.take)
-                if request.tools and seen.finished:
-                    seen.said = [_said(block) for block in stream.get_final_message().content]
+            self._line.read(self._api.with_streaming_response.create(**body(request), stream=True), seen.take)
             if not seen.finished or seen.stop_reason is None:
                 raise self._line.cut(call)
             reply = seen.reply()
@@ -79,8 +91,8 @@ class Anthropic:
                 counted = self._api.count_tokens(model=request.model_id, system=request.system, messages=[question])
         except (AnthropicError, HTTPError, ValueError, TypeError):
             return None
-        n = getattr(counted, "input_tokens", None)
-        return CountedTokens(counter=COUNTER, n=n) if isinstance(n, int) else None
+        n = as_count(getattr(counted, "input_tokens", None))
+        return None if n is None else CountedTokens(counter=COUNTER, n=n)
 
 
 def _credential() -> dict[str, Any]:
@@ -93,7 +105,7 @@ def _credential() -> dict[str, Any]:
 
 
 def body(request: Request) -> dict[str, Any]:
-    """The arguments of ``messages.stream``; the SDK adds ``stream`` to what is sent."""
+    """The arguments of ``messages.create`` beside ``stream``."""
     said: dict[str, Any] = {
         "model": request.model_id,
         "max_tokens": request.max_tokens,
@@ -127,59 +139,105 @@ def _result(result: ToolResult) -> dict[str, Any]:
     return {"type": "tool_result", "tool_use_id": result.id, "content": result.text}
 
 
-def _said(block: Any) -> dict[str, Any]:
-    said: dict[str, Any] = block.to_dict()
-    said.pop("parsed_output", None)  # the SDK's own, which the API does not take
-    return said
+_GROWS = {
+    "text_delta": ("text", "text"),
+    "thinking_delta": ("thinking", "thinking"),
+    "signature_delta": ("signature", "signature"),
+    "input_json_delta": ("partial_json", "input"),
+}
+"""Type of a delta -> its field, and the field of the content block that it goes on with."""
+
+
+class _Block:
+    """A content block while it is told."""
+
+    def __init__(self, begun: Mapping[str, Any]) -> None:
+        self._begun = begun
+        self._more: dict[str, list[str]] = defaultdict(list)
+
+    def take(self, delta: Any) -> None:
+        told, field = _GROWS.get(text_at(delta, "type"), (None, ""))
+        if told is not None:
+            self._more[field].append(text_at(delta, told))
+
+    @property
+    def text(self) -> str:
+        """Of an answer; empty for every other kind of block."""
+        return self._field("text") if self._begun.get("type") == "text" else ""
+
+    @property
+    def call(self) -> ToolCall | None:
+        if self._begun.get("type") != "tool_use":
+            return None
+        arguments = "".join(self._more["input"]) or json.dumps(self._begun.get("input"))
+        return ToolCall(name_at(self._begun, "id") or "", name_at(self._begun, "name") or "", arguments)
+
+    def whole(self) -> dict[str, Any]:
+        """The block as the API takes it back."""
+        told = {field: self._field(field) for field in self._more if field != "input"}
+        return {**self._begun, **told, **({"input": self._input()} if self._more["input"] else {})}
+
+    def _field(self, name: str) -> str:
+        return (name_at(self._begun, name) or "") + "".join(self._more[name])
+
+    def _input(self) -> Any:
+        try:
+            return json.loads("".join(self._more["input"]))
+        except ValueError:  # the model's own mistake, which its tool answers
+            return {}
 
 
 class _Seen:
     """What a stream has told so far."""
 
-    def __init__(self) -> None:
-        self.model: str | None = None
+    def __init__(self, *, tools: bool) -> None:
         self.usage: dict[str, Any] | None = None
         self.stop_reason: str | None = None
         self.category: str | None = None
         self.finished = False
-        self.said: list[dict[str, Any]] = []
-        self._texts: list[str] = []
+        self._tools = tools
+        self._model: str | None = None
+        self._blocks: dict[Any, _Block] = {}
+        self._output_told = False
 
-    def take(self, event: Any) -> bool:
-        kind = event.type
-        if kind == "content_block_delta":
-            if event.delta.type == "text_delta":
-                self._texts.append(event.delta.text)
+    def take(self, event: Mapping[str, Any]) -> bool:
+        kind = None if self.finished else event.get("type")
+        if kind == "content_block_start":
+            begun = event.get("content_block")
+            self._blocks[event.get("index")] = _Block(begun if isinstance(begun, Mapping) else {})
+        elif kind == "content_block_delta":
+            self._blocks.setdefault(event.get("index"), _Block({"type": "text"})).take(event.get("delta"))
         elif kind == "message_start":
-            self.model = event.message.model
-            self._add_usage(event.message.usage)
+            self._model = name_at(event, "message", "model")
+            self._add_usage(at(event, "message", "usage"))
         elif kind == "message_delta":
-            self.stop_reason = event.delta.stop_reason
-            self.category = getattr(event.delta.stop_details, "category", None)
-            self._add_usage(event.usage)
+            self.stop_reason = name_at(event, "delta", "stop_reason") or self.stop_reason
+            self.category = name_at(event, "delta", "stop_details", "category") or self.category
+            self._add_usage(event.get("usage"))
+            self._output_told = self._output_told or at(event, "usage", "output_tokens") is not None
         elif kind == "message_stop":
             self.finished = True
         return self.finished
 
     def _add_usage(self, usage: Any) -> None:
         """Counts are totals so far, so that a later event's replace an earlier one's; what it leaves out stays."""
-        told = {name: value for name, value in usage.to_dict().items() if value is not None}
-        self.usage = {**(self.usage or {}), **told}
+        if usage is None:
+            return
+        if not isinstance(usage, Mapping):
+            usage = {"usage": usage}
+        before = self.usage or {}
+        self.usage = before | {name: told for name, told in usage.items() if told is not None or name not in before}
 
     @property
     def ending(self) -> str:
         return f"stop_reason {self.stop_reason}" + (f", category {self.category}" if self.category else "")
 
     def reply(self) -> Reply:
-        calls = [
-            ToolCall(block["id"], block["name"], json.dumps(block["input"]))
-            for block in self.said
-            if isinstance(block, Mapping) and block.get("type") == "tool_use"
-        ]
+        blocks = list(self._blocks.values())
         return Reply(
-            text="".join(self._texts),
-            returned_model=self.model,
-            usage=anthropic_usage(self.usage),
-            calls=calls,
-            said=self.said,
+            text="".join(block.text for block in blocks),
+            returned_model=self._model,
+            usage=anthropic_usage(self.usage, ended=self._output_told),
+            calls=[call for block in blocks if self._tools and (call := block.call)],
+            said=[block.whole() for block in blocks if self._tools],
         )

@@ -127,7 +127,7 @@ class PathFault(Exception):
     def __init__(self, kind: str, detail: str, reply: Reply | None = None, attempts: int = 1, limited: int = 0) -> None:
         super().__init__(f"{kind}: {detail}")
         self.kind = kind
-        """``transport``, ``time_out``, ``authentication``, …"""
+        """``transport``, ``time_out``, ``redirect``, ``authentication``, …"""
         self.detail = detail
         self.reply = reply
         self.attempts = reply.attempts if reply is not None else attempts
@@ -151,6 +151,15 @@ class CountsTokens(Protocol):
         ...
 
 
+@runtime_checkable
+class KeepsSecrets(Protocol):
+    """A provider that has a key, which is to be in nothing that is stored."""
+
+    def redacted(self, value: Any) -> Any:
+        """Plain JSON that a model or its host said, with the key's name in place of the key. Never raises."""
+        ...
+
+
 def lacking(provider: type[Provider]) -> str | None:
     """What the environment lacks for a provider's calls, in one sentence that names the variable; None if nothing.
 
@@ -158,3 +167,12 @@ def lacking(provider: type[Provider]) -> str | None:
     """
     check: Callable[[], str | None] | None = getattr(provider, "not_ready", None)
     return None if check is None else check()
+
+
+def called_address(provider: type[Provider]) -> str | None:
+    """The URL that a provider's calls go to, as the environment has it now; None if it does not tell.
+
+    A provider whose calls leave the machine says so in a class method ``address() -> str | None``.
+    """
+    told: Callable[[], str | None] | None = getattr(provider, "address", None)
+    return None if told is None else told()

@@ -6,9 +6,11 @@ hosts other than OpenAI know.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_cellprose.providers.base import ModelFailure, Reply, Request
+from pytest_cellprose.providers.raw import at, name_at, text_at
 from pytest_cellprose.providers.usage import chat_usage
 from pytest_cellprose.providers.wire import Account, Line
 from pytest_cellprose.record import CountedTokens
@@ -35,7 +37,7 @@ class Compat:
 
         self._line = Line(openai, ACCOUNT, patience or Patience())
         if self._line.problem is None:
-            self._client = openai.OpenAI(api_key=ACCOUNT.key or _NO_KEY, base_url=ACCOUNT.url, **self._line.options())
+            self._client = openai.OpenAI(api_key=ACCOUNT.key or _NO_KEY, **self._line.options())
             # taken from OPENAI_ORG_ID and OPENAI_PROJECT_ID, which are no business of another host
             self._client.organization = self._client.project = None
             self._completions = self._client.chat.completions
@@ -44,14 +46,19 @@ class Compat:
     def not_ready(cls) -> str | None:
         return ACCOUNT.problem()
 
+    @classmethod
+    def address(cls) -> str | None:
+        return ACCOUNT.address or None
+
+    def redacted(self, value: Any) -> Any:
+        return self._line.redacted(value)
+
     def call(self, request: Request) -> Reply:
         seen = _Seen()
         with self._line.call(seen.reply) as call:
-            with self._completions.create(**body(request), stream=True) as stream:
-                self._line.read(stream, seen.take)
+            self._line.read(self._completions.with_streaming_response.create(**body(request), stream=True), seen.take)
             # the closing line is dropped by the SDK, so that a stream without it looks whole
-            whole = seen.has_usage or _CLOSING in call.tail
-            if seen.finish_reason is None or not whole:
+            if not (seen.whole or (seen.finish_reason is not None and _CLOSING in call.tail)):
                 raise self._line.cut(call)
             reply = seen.reply()
             if seen.refused:
@@ -87,24 +94,24 @@ class _Seen:
         self.finish_reason: str | None = None
         self.refused = False
         self._model: str | None = None
-        self._usage: dict[str, Any] | None = None
+        self._usage: Any = None
         self._texts: list[str] = []
 
     @property
-    def has_usage(self) -> bool:
-        return self._usage is not None
+    def whole(self) -> bool:
+        """Whether the end was told, and the usage that comes last."""
+        return self.finish_reason is not None and self._usage is not None
 
-    def take(self, chunk: Any) -> None:
+    def take(self, chunk: Mapping[str, Any]) -> bool:
         # hosts leave out what they have no use for, even what OpenAI requires
-        self._model = getattr(chunk, "model", None) or self._model
-        usage = getattr(chunk, "usage", None)
-        if usage is not None:  # the last chunk's, or a running total in each
-            self._usage = usage.to_dict()
-        for choice in getattr(chunk, "choices", None) or ():
-            self.finish_reason = getattr(choice, "finish_reason", None) or self.finish_reason
-            delta = getattr(choice, "delta", None)
-            self._texts.append(getattr(delta, "content", None) or "")
-            self.refused = self.refused or bool(getattr(delta, "refusal", None))
+        self._model = name_at(chunk, "model") or self._model
+        usage = chunk.get("usage")
+        self._usage = self._usage if usage is None else usage  # the last chunk's, or a running total in each
+        for choice in chunk.get("choices") or ():
+            self.finish_reason = name_at(choice, "finish_reason") or self.finish_reason
+            self._texts.append(text_at(choice, "delta", "content"))
+            self.refused = self.refused or bool(at(choice, "delta", "refusal"))
+        return self.whole
 
     def reply(self) -> Reply:
         return Reply(text="".join(self._texts), returned_model=self._model, usage=chat_usage(self._usage))

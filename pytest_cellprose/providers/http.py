@@ -2,14 +2,16 @@
 
 The SDKs' own retries are the only retry layer. What they get wrong for a benchmark is put right by hooks on the HTTP
 client, which both SDKs offer to their users: Anthropic's obeys a ``Retry-After`` of any length, both retry a quota
-that is used up, both bound the gaps of a stream but never the whole, and neither tells how often it sent a request.
+that is used up, both bound the gaps of a stream but never the whole, neither tells how often it sent a request, and
+neither knows the byte order mark that an event stream may begin with.
 """
 
 from __future__ import annotations
 
+import codecs
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -69,7 +71,7 @@ class Call:
     content_type: str = ""
     """Of the last response."""
     tail: bytes = b""
-    """How the body ended, or as much of its end as was read."""
+    """How the body ended, or as much of its end as was read; decompressed."""
 
     @property
     def left(self) -> float:
@@ -110,14 +112,17 @@ def _after(response: httpx2.Response) -> None:
     if call is None:
         return
     call.content_type = response.headers.get("content-type", "")
-    if response.is_error:
+    if response.is_redirect:  # never followed, and not asked for again
+        response.headers["x-should-retry"] = "false"
+    elif response.is_error:
         call.limited += response.status_code == 429
         wait = retry_after(response.headers)
         too_long = wait is not None and wait > min(call.patience.retry_after, call.left)
         if too_long or (response.status_code == 429 and NO_QUOTA & error_words(_body(response))):
             response.headers["x-should-retry"] = "false"  # what both SDKs obey
     elif isinstance(response.stream, httpx2.SyncByteStream):
-        response.stream = _Clocked(response.stream, call)
+        response.stream = _Plain(response, _Clocked(response.stream, call), call)
+        response.headers.pop("content-encoding", None)  # undone in there
 
 
 HOOKS = {"request": [_before], "response": [_after]}
@@ -133,11 +138,39 @@ class _Clocked(httpx2.SyncByteStream):
     def __iter__(self) -> Iterator[bytes]:
         for chunk in self._stream:
             self._call.check_clock()
-            self._call.tail = (self._call.tail + chunk)[-_TAIL:]
             yield chunk
 
     def close(self) -> None:
         self._stream.close()
+
+
+class _Plain(httpx2.SyncByteStream):
+    """A body as its reader wants it: decompressed, and without a byte order mark."""
+
+    def __init__(self, response: httpx2.Response, stream: httpx2.SyncByteStream, call: Call) -> None:
+        self._packed = httpx2.Response(
+            response.status_code, headers=response.headers, stream=stream, request=response.request
+        )
+        self._call = call
+
+    def __iter__(self) -> Iterator[bytes]:
+        for chunk in _without_mark(self._packed.iter_bytes()):
+            self._call.tail = (self._call.tail + chunk)[-_TAIL:]
+            yield chunk
+
+    def close(self) -> None:
+        self._packed.close()
+
+
+def _without_mark(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Without UTF-8's byte order mark, which the first chunks may hold in parts."""
+    begun, rest = b"", iter(chunks)
+    for chunk in rest:
+        begun += chunk
+        if not codecs.BOM_UTF8.startswith(begun):
+            break
+    yield begun.removeprefix(codecs.BOM_UTF8)
+    yield from rest
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -1,15 +1,19 @@
 """OpenAI's models through the Responses API.
 
-Streamed and read to its last event: ``responses.stream`` would raise on an ordinary truncation and lose its usage.
+Streamed and read to its last event, which tells everything again: ``responses.stream`` of the SDK would raise on an
+ordinary truncation and lose its usage.
 Nothing is stored at OpenAI, the tier is the default one, temperature is left alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_cellprose.models.tokens import recorded_count
-from pytest_cellprose.providers.base import ModelFailure, Reply, Request, Tool, ToolCall
+from pytest_cellprose.providers.base import ModelFailure, PathFault, Reply, Request, Tool, ToolCall
+from pytest_cellprose.providers.hosts import OWN_ADDRESSES
+from pytest_cellprose.providers.raw import name_at, text_at
 from pytest_cellprose.providers.usage import openai_usage
 from pytest_cellprose.providers.wire import Account, Line, StreamError
 from pytest_cellprose.record import CountedTokens
@@ -17,11 +21,13 @@ from pytest_cellprose.record import CountedTokens
 if TYPE_CHECKING:
     from pytest_cellprose.providers.http import Patience
 
-ACCOUNT = Account("OPENAI_API_KEY", "OPENAI_BASE_URL")
+ACCOUNT = Account("OPENAI_API_KEY", "OPENAI_BASE_URL", own_url=OWN_ADDRESSES["openai"])
 
 _LAST = frozenset({"response.completed", "response.incomplete", "response.failed"})
 _INCOMPLETE = {"max_output_tokens": "truncated", "content_filter": "refused"}
 """Reason of an incomplete response -> failure."""
+_STOPPED = "cancelled"
+"""Status of a response that somebody stopped before its end."""
 
 
 class OpenAI:
@@ -34,20 +40,28 @@ class OpenAI:
 
         self._line = Line(openai, ACCOUNT, patience or Patience())
         if self._line.problem is None:
-            self._client = openai.OpenAI(**self._line.options())
+            self._client = openai.OpenAI(api_key=ACCOUNT.key, **self._line.options())
             self._responses = self._client.responses  # imports the rest of the SDK now, outside any call's time
 
     @classmethod
     def not_ready(cls) -> str | None:
         return ACCOUNT.problem()
 
+    @classmethod
+    def address(cls) -> str | None:
+        return ACCOUNT.address
+
+    def redacted(self, value: Any) -> Any:
+        return self._line.redacted(value)
+
     def call(self, request: Request) -> Reply:
         seen = _Seen(tools=bool(request.tools))
         with self._line.call(seen.reply) as call:
-            with self._responses.create(**body(request), stream=True) as stream:
-                self._line.read(stream, seen.take)
+            self._line.read(self._responses.with_streaming_response.create(**body(request), stream=True), seen.take)
             if seen.status is None:
                 raise self._line.cut(call)
+            if seen.status == _STOPPED:
+                raise PathFault("cut_stream", f"the response's last event says {seen.status}")
             reply = seen.reply()
             if seen.refused:
                 raise ModelFailure("refused", "the output is a refusal", reply)
@@ -109,52 +123,57 @@ class _Seen:
         self.refused = False
         self._tools = tools
         self._model: str | None = None
-        self._usage: dict[str, Any] | None = None
+        self._usage: Any = None
         self._deltas: list[str] = []
         self._text: str | None = None
-        self._calls: list[ToolCall] = []
-        self._said: list[Any] = []
+        self._output: list[Mapping[str, Any]] = []
 
-    def take(self, event: Any) -> bool:
-        kind = event.type
+    def take(self, event: Mapping[str, Any]) -> bool:
+        kind = None if self.status else event.get("type")
         if kind == "response.output_text.delta":
-            self._deltas.append(event.delta)
+            self._deltas.append(text_at(event, "delta"))
         elif kind == "response.created":
-            self._model = event.response.model
+            self._model = name_at(event, "response", "model")
         elif kind in _LAST:
-            self._end(kind, event.response)
-            return True
+            self._end(str(kind), event["response"])
         elif kind == "error":
-            raise StreamError(filter(None, ["error", event.code]), event.message)
-        return False
+            raise StreamError(filter(None, ["error", name_at(event, "code")]), text_at(event, "message"))
+        return self.status is not None
 
-    def _end(self, kind: str, response: Any) -> None:
-        self._model = response.model or self._model
-        self._usage = None if response.usage is None else response.usage.to_dict()
+    def _end(self, kind: str, response: Mapping[str, Any]) -> None:
+        self._model = name_at(response, "model") or self._model
+        self._usage = response.get("usage")
         # the response's own status counts: a server may name the event "completed" and say "incomplete" inside
-        named = kind.removeprefix("response.")
-        status = named if response.status in (None, "completed") else response.status
+        named, own = kind.removeprefix("response."), name_at(response, "status")
+        status = named if own in (None, "completed") else own
         if status == "failed":
-            error = response.error
-            raise StreamError(filter(None, ["failed", getattr(error, "code", None)]), getattr(error, "message", ""))
-        output = response.output or []
-        parts = [part for item in output if item.type == "message" for part in item.content]
-        if any(part.type == "output_text" for part in parts):
-            self._text = "".join(part.text for part in parts if part.type == "output_text")
-        self.refused = any(part.type == "refusal" for part in parts)
-        self.reason = getattr(response.incomplete_details, "reason", None)
-        if self._tools:
-            self._calls = [
-                ToolCall(item.call_id, item.name, item.arguments) for item in output if item.type == "function_call"
-            ]
-            self._said = [item.to_dict() for item in output]
+            words = filter(None, ["failed", name_at(response, "error", "code")])
+            raise StreamError(words, name_at(response, "error", "message") or "")
+        self._output = _objects(response.get("output"))
+        messages = [item for item in self._output if item.get("type") == "message"]
+        parts = [part for message in messages for part in _objects(message.get("content"))]
+        texts = [part for part in parts if part.get("type") == "output_text"]
+        if texts:
+            self._text = "".join(text_at(part, "text") for part in texts)
+        self.refused = any(part.get("type") == "refusal" for part in parts)
+        self.reason = name_at(response, "incomplete_details", "reason")
         self.status = status
 
     def reply(self) -> Reply:
+        output = self._output if self._tools else []
         return Reply(
             text="".join(self._deltas) if self._text is None else self._text,
             returned_model=self._model,
             usage=openai_usage(self._usage),
-            calls=self._calls,
-            said=self._said,
+            calls=[
+                ToolCall(*(name_at(item, name) or "" for name in ("call_id", "name", "arguments")))
+                for item in output
+                if item.get("type") == "function_call"
+            ],
+            said=output,
         )
+
+
+def _objects(value: Any) -> list[Mapping[str, Any]]:
+    """The objects of a list; whatever else a host put there says nothing."""
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []

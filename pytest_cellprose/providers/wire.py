@@ -1,7 +1,10 @@
 """A vendor's line: its key and address, one call at a time, and what ended it.
 
 Reply, failure or fault is decided by exception type, status and error code, never by message text (protocol section
-5.6). No key leaves this module in any text: a server may well repeat it.
+5.6). No key leaves this module in what is told of an error: a server may well repeat it.
+
+Events are read as the JSON that came, before the SDK makes a model of it: what is odd in one that has been paid for is
+judged here, and never by a warning or an error in between.
 """
 
 from __future__ import annotations
@@ -10,19 +13,20 @@ import os
 import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin, urlsplit
 
 from pytest_cellprose.providers.base import ModelFailure, PathFault, Reply
+from pytest_cellprose.providers.secrets import Secret
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from pytest_cellprose.providers.http import Call, Patience
+    import httpx2
 
-T = TypeVar("T")
+    from pytest_cellprose.providers.http import Call, Patience
 
 TOO_LONG = frozenset({"context_length_exceeded", "exceed_context_size_error", "request_too_large"})
 """Error types and codes of a prompt that does not fit: OpenAI's, llama.cpp's and Anthropic's."""
@@ -58,6 +62,13 @@ class Account:
     """A second name, which counts when the first is not set."""
     key_required: bool = True
     url_required: bool = False
+    own_url: str = ""
+    """Called where the variable is not set: said to the SDK, which would look for an address in other places too."""
+
+    @property
+    def address(self) -> str:
+        """Where calls go; empty if nothing says."""
+        return self.url or self.own_url
 
     @property
     def key(self) -> str:
@@ -98,18 +109,19 @@ class Line:
         self.sdk = sdk
         self.account = account
         self.patience = patience
-        self._key = account.key
+        self._secret = Secret(account.key_variable, account.key)
         self.problem = account.problem()
 
     def options(self) -> dict[str, Any]:
-        """What either SDK's client is made with, beside its key and address."""
+        """What either SDK's client is made with, beside its key."""
         from pytest_cellprose.providers.http import HOOKS
 
         timeout = self.patience.timeout
         return {
             "max_retries": self.patience.retries,
             "timeout": timeout,
-            "http_client": self.sdk.DefaultHttpxClient(event_hooks=HOOKS, timeout=timeout),
+            "base_url": self.account.address,
+            "http_client": self.sdk.DefaultHttpxClient(event_hooks=HOOKS, timeout=timeout, follow_redirects=False),
         }
 
     @contextmanager
@@ -127,13 +139,13 @@ class Line:
         try:
             yield call
         except (ModelFailure, PathFault) as ended:
-            raise self._without_key(ended, ended.reply or so_far(), call) from None
+            raise self._told_of(ended, ended.reply or so_far(), call) from None
         except Exception as error:
             ended_by = self._ending(error, call)
             if ended_by is None:
                 raise
             # `from None`: the SDK's exception holds headers and bodies, which a traceback might show
-            raise self._without_key(ended_by, so_far(), call) from None
+            raise self._told_of(ended_by, so_far(), call) from None
         finally:
             CURRENT.reset(token)
 
@@ -148,30 +160,36 @@ class Line:
         finally:
             CURRENT.reset(token)
 
-    def read(self, stream: Iterable[T], take: Callable[[T], bool | None]) -> None:
-        """Hand every event to `take` until it returns True. Raises `MalformedStream` for one that cannot be read.
+    def read(self, opened: AbstractContextManager[Any], take: Callable[[Mapping[str, Any]], bool]) -> None:
+        """Send the request and hand every event to `take`, which says whether the reply is whole by now.
 
-        What follows the last event is read too, so that the connection can serve the next call, and cannot harm.
+        From then on nothing can harm it; what still comes is read too, so that the connection can serve the next
+        call. Raises `MalformedStream` for an event that cannot be read.
         """
-        from httpx2 import HTTPError
         from httpx2 import StreamError as BodyGone
 
-        events = iter(stream)
+        whole = False
         try:
-            for event in events:
-                if take(event):
-                    break
-            with suppress(HTTPError, self.sdk.APIError, *_UNREADABLE):
-                for _ in events:
-                    pass
-        except BodyGone:  # a RuntimeError, but the transport's
-            raise
-        except _UNREADABLE as error:
-            raise MalformedStream(type(error).__name__) from None
+            with opened as response:
+                try:
+                    for event in response.parse(to=self.sdk.Stream[object]):
+                        if event is not None:
+                            whole = take(_mapping(event))
+                except BodyGone:  # a RuntimeError, but the transport's
+                    raise
+                except _UNREADABLE as error:
+                    raise MalformedStream(type(error).__name__) from None
+        except Exception:
+            if not whole:
+                raise
 
     def done(self, call: Call, reply: Reply) -> Reply:
-        """The finished reply, with the call's attempts and without the key."""
-        return self._clean(replace(reply, attempts=call.attempts, limited=call.limited))
+        """The finished reply, as it came, with the call's attempts."""
+        return replace(reply, attempts=call.attempts, limited=call.limited)
+
+    def redacted(self, value: Any) -> Any:
+        """Plain JSON of a reply, for the store."""
+        return self._secret.out_of_reply(value)
 
     def cut(self, call: Call) -> PathFault:
         """The stream ended without its last event."""
@@ -194,6 +212,8 @@ class Line:
             return PathFault("time_out", f"{_time_out(error)}: nothing came from {self._host()}")
         if isinstance(error, sdk.APIStatusError):
             status = error.status_code
+            if 300 <= status < 400:
+                return self._redirected(error.response)
             words, message = error_words(error.body), _message(error.body)
             return self._told(status if status >= 400 else None, words, message)
         if isinstance(error, StreamError):
@@ -233,32 +253,38 @@ class Line:
         port = f":{parts.port}" if parts.port else ""
         return f"{parts.hostname}{port} ({self.account.url_variable})"
 
-    def _without_key(self, ended: ModelFailure | PathFault, reply: Reply, call: Call) -> ModelFailure | PathFault:
-        kind = type(ended)
-        detail = self._scrub(" ".join(ended.detail.split()))[:_DETAIL]
-        told = reply.text or reply.returned_model or reply.usage.raw is not None
-        kept = self._clean(replace(reply, attempts=call.attempts, limited=call.limited)) if told else None
-        return kind(ended.kind, detail, kept, call.attempts, call.limited)
-
-    def _clean(self, reply: Reply) -> Reply:
-        if not self._key or self._key not in repr((reply.text, reply.returned_model, reply.usage.raw)):
-            return reply
-        return replace(
-            reply,
-            text=self._scrub(reply.text),
-            returned_model=self._scrub(reply.returned_model) if reply.returned_model else None,
-            usage=reply.usage.model_copy(update={"raw": self._scrub_all(reply.usage.raw)}),
+    def _redirected(self, response: httpx2.Response) -> PathFault:
+        """A host that sends the prompt to another one: nobody named that, so it does not go there."""
+        location = response.headers.get("location")
+        where = "without saying where" if location is None else f"to {_bare(str(response.url), location)}"
+        return PathFault(
+            "redirect",
+            f"{self._host()} redirects {where} (HTTP {response.status_code}): nothing is sent there; if that is the "
+            f"right address, put it into {self.account.url_variable}",
         )
 
-    def _scrub_all(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self._scrub(value)
-        if isinstance(value, Mapping):
-            return {self._scrub(key): self._scrub_all(inner) for key, inner in value.items()}
-        return [self._scrub_all(inner) for inner in value] if isinstance(value, list) else value
+    def _told_of(self, ended: ModelFailure | PathFault, reply: Reply, call: Call) -> ModelFailure | PathFault:
+        """The same without the key in its words, with the call's attempts and with what there is of a reply."""
+        detail = self._secret.out_of_error(" ".join(ended.detail.split()))[:_DETAIL]
+        told = reply.text or reply.returned_model or reply.usage.raw is not None
+        kept = self.done(call, reply) if told else None
+        return type(ended)(ended.kind, detail, kept, call.attempts, call.limited)
 
-    def _scrub(self, text: str) -> str:
-        return text.replace(self._key, f"[{self.account.key_variable}]") if self._key else text
+
+def _mapping(event: object) -> Mapping[str, Any]:
+    if not isinstance(event, Mapping):
+        raise TypeError("an event is no object")
+    return event
+
+
+def _bare(base: str, location: str) -> str:
+    """Scheme, host, port and path of a location, as seen from an address; neither credentials nor a query."""
+    try:
+        parts = urlsplit(urljoin(base, location))
+        name = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
+        return f"{parts.scheme}://{name}{'' if parts.port is None else f':{parts.port}'}{parts.path}"
+    except ValueError:
+        return "an address that cannot be read"
 
 
 def _root(error: BaseException) -> BaseException:

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_cellprose.providers.base import lacking
 
-from .conftest import AT_ONCE, KEYS, PROVIDERS, QUICK, URL_VARIABLES, Vendor
+from .conftest import AT_ONCE, KEYS, PROVIDERS, QUICK, REQUEST, URL_VARIABLES, Vendor
 from .vendor_server import (
     MESSAGES,
     RESPONSES,
@@ -22,6 +22,7 @@ from .vendor_server import (
     html,
     interrupted,
     plain_json,
+    serving,
     silence,
     status,
     stream,
@@ -134,6 +135,15 @@ def test_a_stream_that_ends_early_is_no_reply(vendor: Vendor) -> None:
     for missing in ENDS_EARLY[vendor.name]:
         fault = vendor.fault(stream(ends_before=missing))
         assert (fault.kind, fault.attempts) == ("cut_stream", 1), missing
+
+
+def test_a_response_that_was_cancelled_is_not_whole(openai: Vendor) -> None:
+    for name in (b"response.cancelled", b"response.completed"):  # the event's; the response's own status counts
+        cancelled = b"".join(frames(RESPONSES, {"model": "m"}, Answer(stop="cancelled")))
+        fault = openai.fault(interrupted(cancelled.replace(b"response.cancelled", name), after=0))
+        assert (fault.kind, fault.attempts) == ("cut_stream", 1)
+        assert fault.reply is not None
+        assert fault.reply.text == '{"q1": 42}'
 
 
 def test_a_connection_dropped_in_a_stream(vendor: Vendor) -> None:
@@ -259,6 +269,49 @@ def test_words_in_a_message_decide_nothing(vendor: Vendor) -> None:
     assert fault.kind == "api_error"
 
 
+# --- redirects -------------------------------------------------------------------------------------------------------
+
+
+def to(location: str | None, code: int = 307, **headers: str) -> Any:
+    """A redirect, to `location`."""
+    told = {"location": location} if location is not None else {}
+    return lambda handler, _: handler.raw(code, b"", {**told, **{k.replace("_", "-"): v for k, v in headers.items()}})
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed_and_its_address_named(vendor: Vendor, code: int) -> None:
+    with serving() as other:
+        secret = other.address.replace("http://", "http://me:secret-word@")
+        fault = vendor.fault(to(f"{secret}/elsewhere?token=secret-token#part", code))
+        assert other.journal == []
+    assert (fault.kind, fault.attempts, fault.reply) == ("redirect", 1, None)
+    assert f"redirects to {other.address}/elsewhere (HTTP {code})" in fault.detail
+    assert URL_VARIABLES[vendor.name] in fault.detail
+    assert "secret" not in fault.detail
+
+
+def test_a_redirect_to_itself_is_asked_four_times_at_most(vendor: Vendor) -> None:
+    for headers in ({}, {"x_should_retry": "true"}):
+        vendor.server.journal.clear()
+        vendor.server.default = to("/v1/messages", **headers)
+        assert vendor.fault().kind == "redirect"
+        assert len(vendor.server.journal) == 1
+    fault = vendor.fault(*[status(500, headers=AT_ONCE)] * 3)
+    assert (fault.kind, fault.attempts) == ("redirect", 4)
+
+
+@pytest.mark.parametrize("location", [None, "", "http://[", "//127.0.0.1:99999/x"])
+def test_a_redirect_to_nowhere_is_a_redirect_all_the_same(vendor: Vendor, location: str | None) -> None:
+    assert vendor.fault(to(location)).kind == "redirect"
+
+
+def test_counting_follows_no_redirect_either(anthropic: Vendor) -> None:
+    with serving() as other:
+        anthropic.server.count = to(f"{other.address}/v1/messages/count_tokens")
+        assert anthropic.provider.counted_tokens(REQUEST) is None  # type: ignore[attr-defined]
+        assert other.journal == []
+
+
 # --- the environment -------------------------------------------------------------------------------------------------
 
 KEY_OF = dict(zip(PROVIDERS, KEYS, strict=True))
@@ -282,14 +335,28 @@ def test_a_key_that_a_server_repeats_is_in_no_text(vendor: Vendor, code: int) ->
     assert fault.__cause__ is None
 
 
-def test_a_key_in_a_reply_is_taken_out(vendor: Vendor) -> None:
+def test_a_key_in_a_reply_is_left_for_scoring_and_taken_out_for_the_store(vendor: Vendor) -> None:
     key = KEYS[KEY_OF[vendor.name]]
     spoken = {"anthropic": "input_tokens", "openai": "input_tokens", "compat": "prompt_tokens"}[vendor.name]
     usage = {spoken: 5, "output_tokens": 1, "completion_tokens": 1, "told": [{"key": f"Bearer {key}"}]}
     reply = vendor.call(Answer(text=f'{{"q1": "{key}"}}', model=f"m-{key}", usage=usage))
-    assert key not in repr(reply)
-    assert reply.text == f'{{"q1": "[{KEY_OF[vendor.name]}]"}}'
+    assert reply.text == f'{{"q1": "{key}"}}'
     assert reply.usage.input == 5
+    stored = vendor.provider.redacted([reply.text, reply.returned_model, reply.usage.raw])  # type: ignore[attr-defined]
+    assert key not in repr(stored)
+    assert stored[0] == f'{{"q1": "[{KEY_OF[vendor.name]}]"}}'
+
+
+@pytest.mark.parametrize("key", ["k", "B5", "kind", "0123456789abcde"])
+def test_a_short_key_is_taken_out_of_errors_as_a_word_and_of_no_reply(
+    vendor: Vendor, environment: pytest.MonkeyPatch, key: str
+) -> None:
+    environment.setenv(KEY_OF[vendor.name], key)
+    reply = vendor.call(Answer(text=f'{{"q1": "{key}", "q2": "Stock!{key}33"}}'))
+    assert reply.text == f'{{"q1": "{key}", "q2": "Stock!{key}33"}}'
+    assert vendor.provider.redacted(reply.text) == reply.text  # type: ignore[attr-defined]
+    fault = vendor.fault(error(400, type="invalid_request_error", message=f"no key {key}, ask{key}kinder"))
+    assert fault.detail == f"HTTP 400 invalid_request_error - no key [{KEY_OF[vendor.name]}], ask{key}kinder"
 
 
 @pytest.mark.parametrize("value", [None, "", "two words", "ends\n", "kéy"])
