@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,18 @@ from pytest_cellprose.models.pricing import cost_as_billed_nanousd, usage_cost_n
 from pytest_cellprose.models.registry import ModelSpec
 from pytest_cellprose.models.tokens import count, counter_name
 from pytest_cellprose.plain import plain, plain_text, visible
-from pytest_cellprose.providers.base import CountsTokens, ModelFailure, PathFault, Provider, Reply, Request
+from pytest_cellprose.providers.base import (
+    CountsTokens,
+    KeepsSecrets,
+    ModelFailure,
+    PathFault,
+    Provider,
+    Reply,
+    Request,
+    called_address,
+)
+from pytest_cellprose.providers.hosts import host_of
+from pytest_cellprose.providers.usage import judged
 from pytest_cellprose.questions.ask import SYSTEM, prompt
 from pytest_cellprose.questions.schema import Question, QuestionFile
 from pytest_cellprose.questions.scoring import score_reply
@@ -124,6 +136,7 @@ def measure(ask: Ask, provider: Provider, *, run: str, git: Git, final: bool) ->
     Never raises for what a model or the path to it does; a provider's bug comes through as it is.
     """
     request = request_of(ask)
+    address = called_address(type(provider))
     started, clock = utc_now(), time.perf_counter()
     reply: Reply | None
     reached = True
@@ -145,27 +158,43 @@ def measure(ask: Ask, provider: Provider, *, run: str, git: Git, final: bool) ->
         marks = _scored(questions, text or "")
     elif outcome.status == "failure":
         marks = _no_marks(questions)
-    usage = Usage() if reply is None else reply.usage
+    usage = _usage(reply, ask.model.context, whole=reached)
+    stored = provider.redacted if isinstance(provider, KeepsSecrets) else _as_it_is
+    kept = stored(text)
     return _unmeasured(ask, outcome, run=run, git=git, started=started).model_copy(
         update={
             "inputs_id": request.inputs_id,
             "prompt_sha256": request.prompt_sha256,
             "model": ModelUsed(
                 requested=request.model_id,
-                returned=None if reply is None else plain(reply.returned_model),
+                returned=None if reply is None else stored(plain(reply.returned_model)),
                 settings={"max_tokens": request.max_tokens, **request.settings},
             ),
-            "usage": usage,
+            "usage": usage.model_copy(update={"raw": stored(usage.raw)}),
             "counted_tokens": _counted_tokens(provider, request) if reached else None,
             "cost_nanousd": usage_cost_nanousd(ask.model.prices, usage),
             "cost_as_billed_nanousd": cost_as_billed_nanousd(ask.model.prices, usage),
             "seconds": round(seconds, 6),
             "attempts": plain(attempts),
             "limited": plain(limited),
-            "reply": text,
             **marks,
+            "answers": stored(marks.get("answers")),
+            "reply": kept,
+            "redacted": kept != text,
+            "host": host_of(address) if address and attempts else None,
         }
     )
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _usage(reply: Reply | None, context: int | None, *, whole: bool) -> Usage:
+    """The usage of a reply as it counts; `whole`: the reply is, so that it should have told all."""
+    if reply is None or (not whole and reply.usage == Usage()):
+        return Usage()
+    return judged(reply.usage, context=context, text=reply.text)
 
 
 def _path_outcome(kind: str, detail: str, *, final: bool) -> Outcome:
@@ -177,13 +206,19 @@ def _path_outcome(kind: str, detail: str, *, final: bool) -> Outcome:
 
 
 def _counted_tokens(provider: Provider, request: Request) -> CountedTokens | None:
-    if isinstance(provider, CountsTokens):
-        return provider.counted_tokens(request)
-    return CountedTokens(counter=counter_name(), n=count_prompt(request))
+    """None also where counting breaks: a reply is here by now, and nothing that comes after it may lose it."""
+    with suppress(Exception):
+        if isinstance(provider, CountsTokens):
+            return provider.counted_tokens(request)
+        return CountedTokens(counter=counter_name(), n=count_prompt(request))
+    return None
 
 
 def taken_over(ask: Ask, before: Record, *, run: str, git: Git) -> Record:
-    """An earlier run's record of the same request as a record of this run, scored with today's questions."""
+    """An earlier run's record of the same request as a record of this run, scored with today's questions.
+
+    A reply that a key was taken out of keeps its scores.
+    """
     questions = ask.questions.questions
     update: dict[str, Any] = {
         "run": run,
@@ -193,6 +228,8 @@ def taken_over(ask: Ask, before: Record, *, run: str, git: Git) -> Record:
         "replaces": None,
         "kinds": {question.id: question.kind for question in questions},
     }
+    if before.redacted:  # what is stored is not what was scored
+        return before.model_copy(update=update)
     if before.outcome.status == "scored" or before.outcome.kind == "no_answer":
         update |= _scored(questions, before.reply or "")
     else:

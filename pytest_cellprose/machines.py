@@ -18,7 +18,8 @@ from pytest_cellprose.builtin import registered
 from pytest_cellprose.controller import cache_folder, received_run
 from pytest_cellprose.options import cells_folders, out_folder
 from pytest_cellprose.record import Record
-from pytest_cellprose.run.budget import Account, LedgerState, settled_cost
+from pytest_cellprose.run.account import Account, of_call
+from pytest_cellprose.run.budget import LedgerState, settled_cost
 from pytest_cellprose.run.method import package_sha256
 from pytest_cellprose.run.remote import (
     Origin,
@@ -58,16 +59,19 @@ def hand_out(run: Run, node: Any) -> None:
     """Give a worker that is about to start the plan, with its share of the caps, and its place among the workers."""
     specs = node.nodemanager.specs
     apart = [is_apart(spec) for spec in specs]
-    here, each = shares(run.spec.caps, len(specs), sum(apart))
+    before = run.spec.spent_before
+    room = {vendor: max(0, cap - before.get(vendor, 0)) for vendor, cap in run.spec.caps.items()}
+    here, each = shares(room, len(specs), sum(apart))
     place = place_of(node)
     given = node.workerinput
     if node.config.option.dist == "load":
         given[PLACE] = None if place in run.placed else place  # none for one that replaces a crashed worker
     run.placed.add(place)
+    here = {vendor: share + before.get(vendor, 0) for vendor, share in here.items()}
     spec = run.spec.model_copy(update={"caps": here})
     if is_apart(node.gateway.spec):
         receiver = _receiver(run, node.config)
-        spec = run.spec.model_copy(update={"caps": each, "ledger": f"ledger-{place}.json"})
+        spec = run.spec.model_copy(update={"caps": each, "spent_before": {}, "ledger": f"ledger-{place}.json"})
         given[_ORIGIN] = receiver.origin.model_dump_json()
     given[PLAN] = spec.model_dump_json()
 
@@ -153,10 +157,8 @@ def _by_records(spec: RunSpec, records: Iterable[Record]) -> LedgerState:
     for record in records:
         model = spec.models[record.cell.model]
         if model.live and record.attempts and not record.kept_from:
-            before = accounts.get(model.vendor, Account())
-            accounts[model.vendor] = before.model_copy(
-                update={"spent": before.spent + (settled_cost(record) or 0), "calls": before.calls + 1}
-            )
+            call = of_call(settled_cost(record), record.assumed_nanousd or 0)
+            accounts[model.vendor] = accounts.get(model.vendor, Account()) + call
     return LedgerState(vendors=accounts)
 
 

@@ -60,15 +60,19 @@ def cap_lines(session: RunSession, cells: Collection[CellId], in_flight: int) ->
     """
     lines = []
     for vendor, cap in session.spec.caps.items():
+        before = session.spec.spent_before.get(vendor, 0)
+        earlier = f" (of this {dollars(before)} spent by the runs that this one goes on from)" if before else ""
         of_vendor = estimate(session, (cell for cell in cells if session.spec.models[cell.model].vendor == vendor))
         calls = min(in_flight, of_vendor.cells)
+        most = dollars(calls * of_vendor.greatest_excess)
         lines.append(
-            f"cap for {vendor}: {dollars(cap)}, to be exceeded by {dollars(calls * of_vendor.greatest_excess)} at "
-            f"most ({calls} {'call' if calls == 1 else 'calls'} in flight, input as counted)"
+            f"cap for {vendor}: {dollars(cap)}{earlier}, to be exceeded by {most} at most "
+            f"({calls} {'call' if calls == 1 else 'calls'} in flight, input as counted)"
         )
-        if of_vendor.expected > cap:
+        if of_vendor.expected > cap - before:
+            what = "what is left of the cap" if before else "the cap"
             lines.append(
-                f"the cap for {vendor} is below the expected {dollars(of_vendor.expected)}: the run will stop short, "
+                f"{what} for {vendor} is below the expected {dollars(of_vendor.expected)}: the run will stop short, "
                 "incomplete and not publishable"
             )
     return lines

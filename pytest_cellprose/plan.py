@@ -18,13 +18,15 @@ from pytest_cellprose.lineup import Registered, planned_encodings, planned_model
 from pytest_cellprose.models.agreement import Agreement, price_agreement
 from pytest_cellprose.models.registry import ModelSpec, builtin_models
 from pytest_cellprose.options import DEFAULT_CHALLENGER, Settings
+from pytest_cellprose.providers.hosts import elsewhere, hosts_called
 from pytest_cellprose.record import Git, utc_now
-from pytest_cellprose.run.budget import nanousd
+from pytest_cellprose.run.budget import nanousd, spent_before
 from pytest_cellprose.run.cache import TextCache, code_digest
 from pytest_cellprose.run.history import EarlierRuns, earlier_runs, history
 from pytest_cellprose.run.identity import experiment_id, git_state, new_run_id, versions
 from pytest_cellprose.run.inputs import with_encoded
 from pytest_cellprose.run.manifest import (
+    EarlierRun,
     EncodedTexts,
     Manifest,
     Matrix,
@@ -103,11 +105,15 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         draft.problems += [Problem(f"{out.model} with {out.encoding}: {out.reason}") for out in left_out]
     git = git_state(root, settings.out)
     agreement = _price_agreement(models, draft) if settings.live else None
+    vendors = [model.vendor for model in models if model.live and settings.live]
+    hosts = hosts_called(vendors, registered.providers)
     if settings.final:
+        draft.unpublishable += elsewhere(hosts.items())
         _judge_final(settings, encodings, models, registered, git, draft)
     else:
         draft.unpublishable.append(f"{mode} mode: only a final run is publishable")
     ancestor = _ancestor(settings, draft)
+    lineage = _lineage(ancestor, draft)
     _check_caps(settings, registered, draft)
     if draft.problems or (draft.gate and not line.collect_only):
         raise PlanError([*draft.problems, *draft.gate], line.invocation)
@@ -173,6 +179,8 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         },
         split_sha256={relative(path, root): digest for path, digest in discovery.splits.items()},
         not_here=sorted(discovery.not_here),
+        hosts={vendor: host for vendor, host in hosts.items() if host is not None},
+        lineage=lineage,
     )
     manifest = with_encoded(manifest, manifest.encoded).model_copy(update={"experiment": experiment_id(manifest)})
     spec = RunSpec(
@@ -189,6 +197,10 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         fault_retries=_fault_retries(settings),
         ancestor=None if ancestor is None else ancestor.folder,
         caps={vendor: nanousd(cap) for vendor, cap in settings.vendor_caps.items()},
+        spent_before={
+            vendor: sum(earlier.accounts[vendor].counted for earlier in lineage if vendor in earlier.accounts)
+            for vendor in sorted({vendor for earlier in lineage for vendor in earlier.accounts})
+        },
     )
     earlier = earlier_runs([settings.usual_out, settings.out], root) if settings.final else EarlierRuns()
     return Plan(spec, tuple(_header(settings, matrix, discovery, draft)), tuple(draft.gate), earlier)
@@ -242,6 +254,15 @@ def _ancestor(settings: Settings, draft: Draft) -> Store | None:
     draft.unpublishable.append(f"exploratory: cells were taken over from run {store.run}")
     draft.notes.append(f"resuming {store.run}: its cells are kept where they were asked the same")
     return store
+
+
+def _lineage(ancestor: Store | None, draft: Draft) -> list[EarlierRun]:
+    """What the run to take cells over from has cost, and those before it."""
+    try:
+        return [] if ancestor is None else spent_before(ancestor)
+    except StoreError as error:
+        draft.refuse(f"--cellprose-resume: {error}")
+        return []
 
 
 def _refuse_heldout(

@@ -50,10 +50,10 @@ def cost_as_billed_nanousd(prices: Prices, usage: Usage) -> int | None:
 
 
 def usage_cost_nanousd(prices: Prices, usage: Usage) -> int | None:
-    """`cost_nanousd` of what was reported; what was not reported counts as nothing. None if nothing was."""
-    if usage.input is None and usage.output is None:
+    """`cost_nanousd` of what was reported; None without usage, and without one side of it."""
+    if usage.input is None or usage.output is None:
         return None
-    return cost_nanousd(prices, usage.input or 0, usage.output or 0)
+    return cost_nanousd(prices, usage.input, usage.output)
 
 
 def _rounded(dollars_per_million: Decimal) -> int:

@@ -11,6 +11,7 @@ from itertools import chain
 from statistics import fmean
 from typing import NamedTuple, TypeAlias
 
+from pytest_cellprose.providers.hosts import elsewhere
 from pytest_cellprose.record import CellId, Record, SetName
 from pytest_cellprose.report import attempts, figures
 from pytest_cellprose.report.attempt import Attempt, Attempts
@@ -89,6 +90,11 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
     not_started = _refused(manifest, refused)
     if not_started:
         deviations.append(figures.kept_from_starting(not_started))
+    everything = [*latest.values(), *chain(*superseded.values())]
+    strange = _strange_hosts(manifest, everything)
+    deviations += [deviation for deviation in strange if deviation not in deviations]
+    own_calls = [found for found in everything if not (found.prices.nominal or found.kept_from)]
+    assumed = [found.assumed_nanousd for found in own_calls if found.assumed_nanousd is not None]
     set_of = {workbook.name: workbook.set for workbook in manifest.matrix.workbooks}
     return Report(
         run=manifest.run,
@@ -104,7 +110,7 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
         challenger=manifest.challenger,
         baseline=manifest.settings.get("baseline") or manifest.challenger,
         repeats=manifest.matrix.repeats,
-        publishable=manifest.publishable and counts.complete,
+        publishable=manifest.publishable and counts.complete and not strange,
         complete=counts.complete,
         deviations=deviations,
         limitations=limitations(manifest),
@@ -116,7 +122,11 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
         kept_cells=_kept_cells(known),
         stale=sum(record.replaced for record in known.values()),
         after_fault=sum(any(map(_faulted, superseded.get(cell, ()))) for cell in measured),
-        spent=_spent(chain(latest.values(), *superseded.values())) / attempts.NANO,
+        spent=sum(found.cost_nanousd or 0 for found in own_calls) / attempts.NANO,
+        unreported=len(assumed),
+        assumed=sum(assumed) / attempts.NANO,
+        lineage=manifest.lineage,
+        hosts=manifest.hosts,
         sets=_sets(manifest, planned, measured, faulted),
         models=[_facts(entry, manifest, known) for entry in manifest.models],
         encoding_versions=manifest.encoding_versions,
@@ -194,9 +204,12 @@ def _kept_cells(known: Cells) -> dict[str, list[str]]:
     return dict(sorted(kept.items()))
 
 
-def _spent(everything: Iterable[Attempt]) -> int:
-    """What these attempts cost this run, in nano-dollars."""
-    return sum(found.cost_nanousd or 0 for found in everything if not (found.prices.nominal or found.kept_from))
+def _strange_hosts(manifest: Manifest, everything: Iterable[Attempt]) -> list[str]:
+    """Of a final run, where its calls went beside the vendors' own hosts: a worker may have been set up otherwise."""
+    if manifest.mode != "final":
+        return []
+    vendor = {model.alias: model.vendor for model in manifest.models}
+    return elsewhere((vendor.get(found.cell.model, ""), found.host) for found in everything if found.host is not None)
 
 
 def _is_later(one: Attempt, other: Attempt) -> bool:

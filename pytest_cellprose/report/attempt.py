@@ -11,7 +11,7 @@ from datetime import datetime
 from statistics import fmean
 from typing import Any, Literal, TypeVar
 
-from pytest_cellprose.record import CellId, ModelUsed, NotStarted, Prices, Record
+from pytest_cellprose.record import CellId, Host, ModelUsed, NotStarted, Prices, Record, UsageProblem
 
 T = TypeVar("T")
 
@@ -34,6 +34,9 @@ class Attempt:
     counted: int
     cost_nanousd: int | None
     cost_as_billed_nanousd: int | None
+    usage_problem: UsageProblem | None
+    assumed_nanousd: int | None
+    host: Host | None
     started: datetime
     seconds: float
     kinds: Mapping[str, str]
@@ -97,6 +100,9 @@ class Attempts:
             counted=0 if counted is None else counted.n,
             cost_nanousd=record.cost_nanousd,
             cost_as_billed_nanousd=record.cost_as_billed_nanousd,
+            usage_problem=usage.problem,
+            assumed_nanousd=record.assumed_nanousd,
+            host=share(record.host, record.host),
             started=datetime.fromisoformat(record.started),
             seconds=record.seconds,
             kinds=share(("kinds", *kinds.items()), kinds),

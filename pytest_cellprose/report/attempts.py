@@ -23,11 +23,15 @@ def accuracy(record: Attempt) -> float:
 
 
 def cost(record: Attempt) -> int | None:
-    """Nano-dollars. A failure that reported no tokens cost nothing that is known (protocol section 5.6); an
-    answer without tokens has an unknown cost, which must not count as cheap."""
+    """Nano-dollars. A failure without a reply that could report tokens cost nothing that is known (protocol section
+    5.6); a reply without usage has an unknown cost, which must not count as cheap."""
     if record.cost_nanousd is None and record.status == "failure":
-        return 0
+        return 0 if record.usage_problem is None or record.kind in _MAYBE_FREE else None
     return record.cost_nanousd
+
+
+_MAYBE_FREE = frozenset({"api_error", "context_exceeded"})
+"""Failures whose calls a vendor may well not bill: what there is of a reply tells usage by chance only."""
 
 
 def total_cost(records: Iterable[Attempt]) -> int | None:

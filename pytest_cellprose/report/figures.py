@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from pytest_cellprose.report.model import Against, EncodingReport, ModelReport, Refused
+from pytest_cellprose.report.model import Against, EncodingReport, ModelReport, Refused, Report
 from pytest_cellprose.run.manifest import MergedRun
 
 NOTHING = "–"
@@ -120,7 +120,8 @@ def _digits(value: float) -> str:
 def part(merged: MergedRun) -> str:
     """Where cells of a merged run are from."""
     shard = "" if merged.shard is None else f" (shard {merged.shard})"
-    spent = f", {dollar(merged.spent_nanousd / 1e9)} spent" if merged.spent_nanousd else ""
+    least = "at least " if merged.unreported else ""
+    spent = f", {least}{dollar(merged.spent_nanousd / 1e9)} spent" if merged.spent_nanousd or least else ""
     return f"From run {merged.run}{shard}: {count(len(merged.cells), 'cell')}{spent}"
 
 
@@ -192,3 +193,16 @@ def compared_on(model: ModelReport, most: int | None = None) -> str | None:
         f"incomplete: rows are over the {len(model.compared_on):,} of {count(len(model.workbooks), 'workbook')} that "
         f"every measured encoding completed: {'all but ' if but else ''}{', '.join(shown)}{more}"
     )
+
+
+def spent(report: Report) -> str:
+    """What a run's own calls cost, what is assumed of those that told no tokens, and what is not included."""
+    parts = [f"{'at least ' if report.unreported else ''}{dollar(report.spent)}"]
+    if report.unreported:
+        said = f"{count(report.unreported, 'call')} reported no usage"
+        parts.append(f"{said}, for which {dollar(report.assumed)} is assumed")
+    for earlier in report.lineage:
+        total = earlier.total
+        least = "at least " if total.unreported else ""
+        parts.append(f"not included: {least}{dollar(total.spent / 1e9)} by run {earlier.run}, which it goes on from")
+    return "; ".join(parts)

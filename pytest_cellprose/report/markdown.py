@@ -57,7 +57,8 @@ def _facts(report: Report) -> Iterator[str]:
             *(f"Kept from run {text(run)}: {figures.count(number, 'cell')}" for run, number in report.kept.items()),
             *([f"Inputs changed: {figures.count(report.stale, 'cell')} called again"] if report.stale else []),
             *([f"Measured after a fault: {figures.count(report.after_fault, 'cell')}"] if report.after_fault else []),
-            f"Spent in all, at list price: {figures.dollar(report.spent)}{unspent}",
+            f"Spent in all, at list price: {figures.spent(report)}{unspent}",
+            *(f"Calls to {vendor} went to {host}" for vendor, host in report.hosts.items()),
             f"**{'Publishable' if report.publishable else 'Not publishable'}**{_why_not(report)}",
         ]
     )

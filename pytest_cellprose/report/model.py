@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
-from pytest_cellprose.record import Frozen, Git, Prices, SetName
-from pytest_cellprose.run.manifest import MergedRun, Mode, ModelEntry, PlannedOut, Shard, WorkbookEntry
+from pytest_cellprose.record import Frozen, Git, Host, Prices, SetName
+from pytest_cellprose.run.manifest import EarlierRun, MergedRun, Mode, ModelEntry, PlannedOut, Shard, WorkbookEntry
 from pytest_cellprose.run.method import Method
 from pytest_cellprose.stats.verdicts import Word
 
@@ -343,7 +343,16 @@ class Report(Frozen):
     after_fault: int = 0
     """Measured cells whose earlier calls in this run had ended in a fault."""
     spent: Amount
-    """US dollars at list price, superseded and faulted attempts included, nominal prices left out."""
+    """US dollars at list price, superseded and faulted attempts included, nominal prices left out. By the usage that
+    was reported, and by this run's own calls."""
+    unreported: int = 0
+    """Calls that may be billed and told no usage: they are not in `spent`, which is the least that was spent."""
+    assumed: Amount = 0.0
+    """US dollars that these calls were expected to cost; this counts against the caps."""
+    lineage: list[EarlierRun] = Field(default_factory=list)
+    """Runs that this one goes on from, with what their own calls cost, which is not in `spent`."""
+    hosts: dict[str, Host] = Field(default_factory=dict)
+    """Vendor -> where its calls were to go."""
     sets: dict[SetName, SetReport]
     """Held out first."""
     models: list[ModelFacts]

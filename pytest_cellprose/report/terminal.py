@@ -206,8 +206,8 @@ def _closing(report: Report) -> list[str]:
     if cells.lacking:
         measured = f"{cells.measured:,} of {cells.planned - cells.skipped:,} cells measured"
         found.append(f"incomplete, so there is no headline: {measured}")
-    if report.spent:
-        found.append(f"spent in all, at list price: {figures.dollar(report.spent)}")
+    if report.spent or report.unreported or report.lineage:
+        found.append(f"spent in all, at list price: {figures.spent(report)}")
     if report.mode == "final":
         found += [f"deviation: {deviation}" for deviation in report.deviations]
         found.append("publishable" if report.publishable else "not publishable")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -27,7 +28,9 @@ from pytest_cellprose.models.pricing import NANOUSD, dollars
 from pytest_cellprose.models.registry import ModelSpec
 from pytest_cellprose.plain import plain, plain_text
 from pytest_cellprose.record import CellId, Frozen, NotStarted, Outcome, Record, utc_now
-from pytest_cellprose.run.store import StoreError
+from pytest_cellprose.run.account import Account, of_call
+from pytest_cellprose.run.manifest import EarlierRun
+from pytest_cellprose.run.store import Store, StoreError, lineage
 
 LONGEST_CALL = 1900.0
 """Seconds: the wall clock of a call, and a little. A reservation that is older belongs to a process that died."""
@@ -99,21 +102,6 @@ def _number_or_text(value: object) -> float | str | None:
     return value if value is None or isinstance(value, int | float) else plain_text(value)
 
 
-class Account(Frozen):
-    """What one vendor's calls have cost, in nano-dollars."""
-
-    spent: int = 0
-    """By the usage that was reported."""
-    assumed: int = 0
-    """Calls that ended without any reported usage, at their expected cost: they may have been billed."""
-    calls: int = 0
-
-    def __add__(self, other: Account) -> Account:
-        return Account(
-            spent=self.spent + other.spent, assumed=self.assumed + other.assumed, calls=self.calls + other.calls
-        )
-
-
 class Reservation(Frozen):
     """A call that has started and not ended, as far as is known."""
 
@@ -153,8 +141,7 @@ class LedgerState(Frozen):
 
     def counted(self, vendor: str) -> int:
         """All that counts towards a vendor's cap."""
-        account = self.vendors.get(vendor, Account())
-        return account.spent + account.assumed + self.reserved(vendor)
+        return self.vendors.get(vendor, Account()).counted + self.reserved(vendor)
 
 
 @dataclass(frozen=True)
@@ -162,6 +149,8 @@ class Ledger:
     """The file. Every change is one locked, whole replacement, so that any number of processes may use it."""
 
     path: Path
+    before: Mapping[str, int] = field(default_factory=dict)
+    """Vendor -> nano-dollars that the runs cost which this one goes on from: they count towards its caps."""
     _mutex: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def state(self) -> LedgerState:
@@ -181,11 +170,12 @@ class Ledger:
         vendor, expected, now = call.model.vendor, call.expected_nanousd, time.time()
         with self._lock(make_folder=True):
             state = self.state()
-            if cap is not None and state.counted(vendor) + expected > cap:
-                if state.counted(vendor) - state.running(vendor, now) + expected <= cap:
+            counted = state.counted(vendor) + self.before.get(vendor, 0)
+            if cap is not None and counted + expected > cap:
+                if counted - state.running(vendor, now) + expected <= cap:
                     return None
                 self._write(state.model_copy(update={"capped": True}))
-                return _no_room(state, vendor, expected, cap)
+                return _no_room(state, vendor, expected, cap, self.before.get(vendor, 0))
             name = secrets.token_hex(8)
             held = Reservation(vendor=vendor, cell=str(call.cell), expected=expected, started=now)
             self._write(state.model_copy(update={"open": {**state.open, name: held}}))
@@ -202,12 +192,7 @@ class Ledger:
             held = still_open.pop(name, None)
             if held is None:
                 raise StoreError(f"{self.path}: the reservation of a call is gone: the file was removed or replaced")
-            account = state.vendors.get(held.vendor, Account())
-            account = Account(
-                spent=account.spent + (cost or 0),
-                assumed=account.assumed + (held.expected if cost is None else 0),
-                calls=account.calls + 1,
-            )
+            account = state.vendors.get(held.vendor, Account()) + of_call(cost, held.expected)
             vendors = {**state.vendors, held.vendor: account}
             self._write(state.model_copy(update={"vendors": vendors, "open": still_open}))
 
@@ -252,15 +237,16 @@ class Ledger:
         temporary.replace(self.path)
 
 
-def _no_room(state: LedgerState, vendor: str, expected: int, cap: int) -> Refusal:
+def _no_room(state: LedgerState, vendor: str, expected: int, cap: int, before: int) -> Refusal:
     reserved = state.reserved(vendor)
     spent = state.counted(vendor) - reserved
+    earlier = f"{dollars(before)} spent by the runs that this one goes on from, " if before else ""
     return Refusal(
         SPEND_CAP,
-        f"{vendor}: {dollars(spent)} spent, {dollars(reserved)} reserved by calls that run, and {dollars(expected)} "
-        f"expected for this one are over the cap of {dollars(cap)}",
+        f"{vendor}: {earlier}{dollars(spent)} spent, {dollars(reserved)} reserved by calls that run, and "
+        f"{dollars(expected)} expected for this one are over the cap of {dollars(cap)}",
         limit=cap / NANOUSD,
-        used=(spent + reserved) / NANOUSD,
+        used=(before + spent + reserved) / NANOUSD,
         unit="USD",
         by="a vendor's cap",
     )
@@ -321,6 +307,49 @@ def settled_cost(record: Record) -> int | None:
     """What a call's record says it cost, in nano-dollars; None if tokens may have been billed that nobody reported."""
     unsent = record.attempts == 0 or record.outcome.kind in _NEVER_BILLED
     return 0 if record.cost_nanousd is None and unsent else record.cost_nanousd
+
+
+def spent_before(store: Store) -> list[EarlierRun]:
+    """What a run that is to be resumed has cost, and each of those that it goes on from itself, the latest first.
+
+    Of one that is no longer here, what the manifest of a later one says. Raises `StoreError`.
+    """
+    stores = lineage(store)
+    found = {earlier.run: EarlierRun(run=earlier.run, accounts=_accounts(earlier)) for earlier in stores}
+    for earlier in stores:
+        for told in earlier.manifest().lineage:
+            found.setdefault(told.run, told)
+    return list(found.values())
+
+
+def _accounts(store: Store) -> dict[str, Account]:
+    """Vendor -> what a run's own calls cost: by its ledger or its records, whichever knows of more.
+
+    A ledger knows of calls that a process took with it when it died; records are there where it is not.
+    """
+    booked, recorded = _booked(Ledger(store.folder / "ledger.json").state()), _recorded(store)
+    return {
+        vendor: max((known.get(vendor, Account()) for known in (booked, recorded)), key=lambda account: account.counted)
+        for vendor in sorted({*booked, *recorded})
+    }
+
+
+def _booked(state: LedgerState) -> dict[str, Account]:
+    accounts = defaultdict(Account, state.vendors)
+    for held in state.open.values():
+        accounts[held.vendor] += of_call(None, held.expected)
+    return dict(accounts)
+
+
+def _recorded(store: Store) -> dict[str, Account]:
+    manifest = store.manifest()
+    vendors = {model.alias: model.vendor for model in manifest.models if model.vendor != "offline"}
+    accounts: dict[str, Account] = defaultdict(Account)
+    for record in store.records():
+        vendor = vendors.get(record.cell.model)
+        if vendor is not None and record.run in manifest.runs and record.attempts and not record.kept_from:
+            accounts[vendor] += of_call(settled_cost(record), record.assumed_nanousd or 0)
+    return dict(accounts)
 
 
 def nanousd(amount: Decimal | str) -> int:

@@ -10,7 +10,8 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from pytest_cellprose.record import CellId, Frozen, Git, Prices, SetName
+from pytest_cellprose.record import CellId, Frozen, Git, Host, Prices, SetName
+from pytest_cellprose.run.account import Account
 from pytest_cellprose.run.method import Method
 
 MANIFEST_SCHEMA = 1
@@ -114,6 +115,20 @@ class MergedRun(Frozen):
     """Ids of the cells that it measured."""
     spent_nanousd: int = 0
     """By its own calls; cells that it took over from another run cost it nothing."""
+    unreported: int = 0
+    """Of its calls, those that told no tokens and are in no sum."""
+
+
+class EarlierRun(Frozen):
+    """A run that this one goes on from by being resumed, and what its own calls cost."""
+
+    run: str
+    accounts: dict[str, Account] = Field(default_factory=dict)
+    """Vendor -> its account."""
+
+    @property
+    def total(self) -> Account:
+        return sum(self.accounts.values(), Account())
 
 
 class EncodedTexts(Frozen):
@@ -169,6 +184,10 @@ class Manifest(Frozen):
     """One digest over all inputs: question files, workbooks, encoded texts, split files."""
     not_here: list[str] = Field(default_factory=list)
     """Question files whose workbook was found in no cells folder."""
+    hosts: dict[str, Host] = Field(default_factory=dict)
+    """Vendor -> where its calls go, of the models that the run may call; none for a provider that does not tell."""
+    lineage: list[EarlierRun] = Field(default_factory=list)
+    """The runs that this one goes on from, the latest first: what they cost counts towards its caps."""
 
     @property
     def runs(self) -> frozenset[str]:

@@ -46,12 +46,20 @@ def merge(stores: Sequence[Store], out: Path) -> Store:
             parts.setdefault(part.run, part)
     cells: dict[str, dict[CellId, None]] = {run: {} for run in parts}
     spent: Counter[str] = Counter()
+    unreported: Counter[str] = Counter()
     try:
         for set_name in get_args(SetName):
-            _write(merged.records_path(set_name), _chosen(stores, manifests, set_name, copies, cells, spent))
+            lines = _chosen(stores, manifests, set_name, copies, cells, spent, unreported)
+            _write(merged.records_path(set_name), lines)
         _add_up_ledgers(stores, merged)
         listed = [
-            part.model_copy(update={"cells": [str(cell) for cell in cells[run]], "spent_nanousd": spent[run]})
+            part.model_copy(
+                update={
+                    "cells": [str(cell) for cell in cells[run]],
+                    "spent_nanousd": spent[run],
+                    "unreported": unreported[run],
+                }
+            )
             for run, part in parts.items()
         ]
         merged.write_manifest(with_encoded(_manifest(manifests, merged.run, listed), texts))
@@ -109,7 +117,8 @@ def _texts(manifests: Sequence[Manifest]) -> EncodedTexts:
 def _compared(manifest: Manifest) -> dict[str, Any]:
     """The manifest without what runs of one experiment may differ in."""
     own = {"run", "experiment", "started", "finished", "invocation", "shard", "merged_from", "deviations", "settings"}
-    return manifest.model_dump(mode="json", exclude=own | {"publishable", "encoded", "inputs_sha256", "not_here"})
+    own |= {"publishable", "encoded", "inputs_sha256", "not_here", "hosts", "lineage"}
+    return manifest.model_dump(mode="json", exclude=own)
 
 
 def _differences(where: str, one: Any, other: Any) -> Iterator[str]:
@@ -149,8 +158,10 @@ def _chosen(
     copies: set[tuple[str, CellId]],
     cells: dict[str, dict[CellId, None]],
     spent: Counter[str],
+    unreported: Counter[str],
 ) -> Iterator[bytes]:
-    """The lines of one set, each once, noted under their runs: cells that were measured, and nano-dollars."""
+    """The lines of one set, each once, noted under their runs: cells that were measured, nano-dollars, and calls whose
+    cost nobody told."""
     seen: set[bytes] = set()
     for store, manifest in zip(stores, manifests, strict=True):
         for record in store.records():
@@ -165,6 +176,7 @@ def _chosen(
                 cells[record.run][record.cell] = None
             if not (record.prices.nominal or record.kept_from):
                 spent[record.run] += record.cost_nanousd or 0
+                unreported[record.run] += record.assumed_nanousd is not None
             yield line
 
 
@@ -195,6 +207,8 @@ def _manifest(manifests: Sequence[Manifest], run: str, parts: list[MergedRun]) -
     first = manifests[0]
     ends = [part.finished for part in parts]
     named = dict.fromkeys(text for m in manifests for text in m.deviations if not text.startswith(_OF_ONE_RUN))
+    here = {part.run for part in parts}
+    lineage = {earlier.run: earlier for m in manifests for earlier in m.lineage if earlier.run not in here}
     together = f"exploratory: put together from {len(parts)} runs"
     return first.model_copy(
         update={
@@ -206,6 +220,12 @@ def _manifest(manifests: Sequence[Manifest], run: str, parts: list[MergedRun]) -
             "merged_from": parts,
             "deviations": [*named, together],
             "publishable": False,
+            "lineage": list(lineage.values()),
+            "hosts": {
+                vendor: host
+                for vendor, host in first.hosts.items()
+                if all(manifest.hosts.get(vendor) == host for manifest in manifests)
+            },
             "settings": {
                 name: value
                 for name, value in first.settings.items()

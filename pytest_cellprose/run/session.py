@@ -65,6 +65,8 @@ class RunSpec(Frozen):
     """The file in the run's folder that books what calls cost: one for all processes that share the caps."""
     caps: dict[str, int] = Field(default_factory=dict)
     """Vendor -> nano-dollars that its calls may cost."""
+    spent_before: dict[str, int] = Field(default_factory=dict)
+    """Vendor -> nano-dollars of these that the runs cost which this one goes on from."""
 
 
 class InputChanged(RuntimeError):
@@ -88,7 +90,7 @@ class RunSession:
         """How often a cell may be called by now: once more with each pass over faults."""
         self.store = store or Store(spec.out, spec.manifest.run)
         self.keeper = Keeper(self.store, lambda: self.spec.manifest)
-        self.ledger = Ledger(self.store.folder / spec.ledger)
+        self.ledger = Ledger(self.store.folder / spec.ledger, spec.spent_before)
         self.encodings = encodings
         self._provider_types = providers
         self._providers: dict[str, Provider] = {}
@@ -183,7 +185,9 @@ class RunSession:
         said = f"{why} while the call was under way: it may be billed"
         outcome = Outcome(status="fault", kind="interrupted", detail=said)
         record = not_measured(self._ask(cell, None), outcome, run=manifest.run, git=manifest.git)
-        return self._stored(record.model_copy(update={"attempts": 1}))
+        price = self._prices.get((cell.model, cell.encoding, cell.workbook))
+        assumed = None if price is None else price.expected
+        return self._stored(record.model_copy(update={"attempts": 1, "assumed_nanousd": assumed}))
 
     def lost_calls(self) -> list[str]:
         """The cells whose calls were under way in a process that died."""
@@ -259,7 +263,8 @@ class RunSession:
         try:
             record = self._answered(ask)
             cost = settled_cost(record)
-            return self._stored(record)
+            assumed = price.expected if cost is None else None
+            return self._stored(record.model_copy(update={"assumed_nanousd": assumed}))
         except NoMoreCalls:
             cost = 0
             raise

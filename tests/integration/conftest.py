@@ -9,6 +9,7 @@ import os
 import pkgutil
 import shlex
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 import xlsxwriter
 
 import pytest_cellprose
+from tests.providers.vendor_server import VendorServer, serving
 
 # pytester forgets the modules that a run in this process imported, and compiled ones cannot be imported twice:
 # what a run needs is here before it. It is also much faster than importing it anew for every run.
@@ -222,3 +224,21 @@ def bench(
 def workers(request: pytest.FixtureRequest) -> tuple[str, ...]:
     """Arguments for running with and without xdist's workers."""
     return request.param
+
+
+KEYS = {"ANTHROPIC_API_KEY": "sk-ant-live-0123456789", "OPENAI_API_KEY": "sk-oai-live-0123456789"}
+
+
+@pytest.fixture
+def server(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[VendorServer]:
+    """Keys and addresses that lead to the local server, and nothing else of the machine's."""
+    for name in ("ANTHROPIC_AUTH_TOKEN", "CELLPROSE_COMPAT_API_KEY", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    with serving() as running:
+        for name, key in KEYS.items():
+            monkeypatch.setenv(name, key)
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", running.address)
+        monkeypatch.setenv("OPENAI_BASE_URL", running.address + "/v1")
+        monkeypatch.setenv("CELLPROSE_COMPAT_BASE_URL", running.address + "/v1")
+        yield running

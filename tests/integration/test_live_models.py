@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,29 +31,13 @@ from tests.providers.vendor_server import (
     stream,
 )
 
-from .conftest import Bench
+from .conftest import KEYS, Bench
 
-KEYS = {"ANTHROPIC_API_KEY": "sk-ant-live-0123456789", "OPENAI_API_KEY": "sk-oai-live-0123456789"}
 AT_ONCE = {"retry-after-ms": "1"}
 INTERRUPTED, USAGE_ERROR = 2, 4
 IN_ORDER = "--cellprose-inflight=1"
 """One call at a time, so that the server's scripted answers are those of the cells in their order."""
 TWO = ("--cellprose-live", "--cellprose-models", "haiku55,gpt6luna", IN_ORDER)
-
-
-@pytest.fixture
-def server(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[VendorServer]:
-    """Keys and addresses that lead to the local server, and nothing else of the machine's."""
-    for name in ("ANTHROPIC_AUTH_TOKEN", "CELLPROSE_COMPAT_API_KEY", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.lower(), raising=False)
-    with serving() as running:
-        for name, key in KEYS.items():
-            monkeypatch.setenv(name, key)
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", running.address)
-        monkeypatch.setenv("OPENAI_BASE_URL", running.address + "/v1")
-        monkeypatch.setenv("CELLPROSE_COMPAT_BASE_URL", running.address + "/v1")
-        yield running
 
 
 # Input tokens on both sides of each tier's edge -> nano-dollars with 20 tokens of output, worked out by hand from the

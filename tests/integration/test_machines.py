@@ -103,7 +103,7 @@ def test_records_come_back_and_stay_durable_there(house: Bench, tmp_path: Path, 
     assert "Model!B5" not in (house.pytester.path / "junit.xml").read_text() + result.stdout.str()
     # what was spent there is in the run's ledger
     ledger = house.written("ledger.json")
-    assert ledger["vendors"]["house"] == {"spent": 18 * CALL, "assumed": 0, "calls": 18}
+    assert ledger["vendors"]["house"] == {"spent": 18 * CALL, "assumed": 0, "calls": 18, "unreported": 0}
     assert ledger["open"] == {}
     books = json.loads((there.path / "results" / run_id / "ledger-0.json").read_text())
     assert books["vendors"]["house"]["calls"] == 9
@@ -144,6 +144,25 @@ def test_a_worker_behind_a_socket_has_its_share_of_the_cap(elsewhere: Elsewhere,
     assert all(record in records for record in elsewhere.records())
     spent = elsewhere.bench.written("ledger.json")["vendors"]["house"]["spent"]
     assert spent == sum(record["cost_nanousd"] or 0 for record in records) <= 12_000_000
+
+
+def test_of_a_resumed_run_s_cap_what_is_left_is_shared(house: Bench, tmp_path: Path) -> None:
+    assert house.run("--cellprose-live", *LIVE, "-k", "csv").ret == 0
+    (path,) = (house.results / "runs").glob("*.json")
+    there = Elsewhere(house, tmp_path / "there")
+    shutil.copytree(house.results, there.path / "results")  # what is taken over has to be there too
+    # two calls were made: of the cap's rest, $0.0064, a half is enough for one call here and one there
+    cap = f"house={(2 * CALL + 6_400_000) / 1e9:.9f}"
+    more = ("--cellprose-resume", path.stem, "--cellprose-vendor-cap-usd", cap, "--cellprose-reps", "3")
+    result = run(house, *at(there.path), "--tx", "popen", *more)
+    assert result.ret == 1
+    new = [record for record in house.records() if record["run"] != path.stem]
+    refused = [record["outcome"]["detail"] for record in new if record["outcome"]["kind"] == "spend_cap"]
+    assert len({record["cell"]["repeat"] for record in new}) == 3
+    called = sum(record["attempts"] > 0 and record["kept_from"] is None for record in new)
+    assert called == 2
+    assert any("$0.0021 spent by the runs that this one goes on from, $0.0010 spent" in detail for detail in refused)
+    assert any("over the cap of $0.0032" in detail for detail in refused)
 
 
 OWN = """

@@ -16,7 +16,7 @@ from report_factories import (
     workbook_entry,
 )
 
-from pytest_cellprose.record import CellId, Prices, Usage
+from pytest_cellprose.record import CellId, Host, Prices, Usage
 from pytest_cellprose.report.analysis import analyse
 from pytest_cellprose.report.model import ModelReport, Report
 from pytest_cellprose.run.manifest import Manifest, PlannedOut
@@ -531,3 +531,56 @@ def test_an_offline_models_ceiling_is_taken_without_computed_questions() -> None
     assert reader.workbooks == len(workbooks) - 1  # the second has nothing that a text could answer
     assert reader.accuracy == (1 + 0.5 * len(others)) / (1 + len(others))
     assert report.complete
+
+
+STRANGE = Host(scheme="http", host="10.0.0.7", port=8080)
+
+
+@pytest.mark.parametrize("mode", ["final", "live"])
+@pytest.mark.parametrize(
+    ("host", "strange"),
+    [(STRANGE, True), (Host(scheme="https", host="api.anthropic.com", port=443), False), (None, False)],
+)
+def test_a_final_call_that_went_elsewhere_is_a_deviation_whatever_was_planned(
+    mode: str, host: Host | None, strange: bool
+) -> None:
+    plan = manifest(mode=mode)
+    first, *rest = all_records(plan)
+    report = analyse(plan, [first.model_copy(update={"host": host}), *rest])
+    told = [deviation for deviation in report.deviations if "calls went to" in deviation]
+    said = strange and mode == "final"
+    assert told == (["calls went to http://10.0.0.7:8080, which is not anthropic's own"] if said else [])
+    assert report.publishable is not said
+
+
+@pytest.mark.parametrize(
+    ("kind", "problem", "cost"),
+    [
+        ("truncated", "half", None),
+        ("refused", "missing", None),
+        ("truncated", None, 0),
+        ("api_error", "half", 0),
+        ("context_exceeded", "missing", 0),
+    ],
+)
+def test_a_failure_whose_reply_told_no_usage_has_an_unknown_cost(
+    kind: str, problem: str | None, cost: float | None
+) -> None:
+    plan = manifest(encodings=["csv"], workbooks=["a"])
+    (cell,) = plan.matrix.cells()
+    found = failure(cell, kind, cost=None, tokens=(None, None, None))
+    found = found.model_copy(update={"usage": Usage.model_validate({"problem": problem})})
+    (model,) = analyse(plan, [found]).sets["development"].models.values()
+    assert model.encodings["csv"].cost_per_call == cost
+
+
+def test_what_is_assumed_of_calls_is_summed_and_counted() -> None:
+    plan = manifest(encodings=["csv"], workbooks=["a", "b"])
+    one, two = plan.matrix.cells()
+    records = [
+        record(one, cost=None, assumed_nanousd=3_000_000),
+        fault(two, cost=None, assumed_nanousd=4_000_000),
+        record(two, cost=1_000_000, start=9),
+    ]
+    report = analyse(plan, records)
+    assert (report.spent, report.unreported, report.assumed) == (0.001, 2, 0.007)
