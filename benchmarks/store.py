@@ -20,10 +20,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from pytest_cellprose.record import Record
+from pytest_cellprose.record.record import Record
 from pytest_cellprose.report.analysis import analyse
-from pytest_cellprose.run.manifest import Manifest
-from pytest_cellprose.run.store import Index, Store, line_of
+from pytest_cellprose.store.manifest import Manifest
+from pytest_cellprose.store.records import Index, Store, line_of
 
 SIZES = (1_000, 10_000, 100_000)
 QUESTIONS = 17

@@ -15,28 +15,28 @@ if TYPE_CHECKING:
     from pytest_cellprose.models.registry import ModelSpec
     from pytest_cellprose.providers.base import ModelFailure, PathFault, Provider, Reply, Request
     from pytest_cellprose.questions.schema import Question, QuestionFile
-    from pytest_cellprose.record import CellId, Prices, Record, Usage
-    from pytest_cellprose.run.budget import PendingCall, Refusal
+    from pytest_cellprose.record.record import CellId, Prices, Record, Usage
+    from pytest_cellprose.store.ledger import PendingCall, Refusal
     from pytest_cellprose.workbook.model import Workbook, WorkbookError
 
 _HOME = {
     "Cell": "cell",
     "CellFault": "cell",
-    "CellId": "record",
+    "CellId": "record.record",
     "Encoding": "encodings.base",
     "ModelFailure": "providers.base",
     "ModelSpec": "models.registry",
     "PathFault": "providers.base",
-    "PendingCall": "run.budget",
-    "Prices": "record",
+    "PendingCall": "store.ledger",
+    "Prices": "record.record",
     "Provider": "providers.base",
     "Question": "questions.schema",
     "QuestionFile": "questions.schema",
-    "Record": "record",
-    "Refusal": "run.budget",
+    "Record": "record.record",
+    "Refusal": "store.ledger",
     "Reply": "providers.base",
     "Request": "providers.base",
-    "Usage": "record",
+    "Usage": "record.record",
     "Workbook": "workbook.model",
     "WorkbookError": "workbook.model",
     "encode": "encodings",

@@ -1,7 +1,7 @@
 """Hooks that a plugin or a ``conftest.py`` may implement.
 
 Each example is complete: put it into ``conftest.py`` beside your tests. The package's own encodings, models and
-providers are registered by the same hooks (in `pytest_cellprose.builtin`), so whatever they can do, yours can.
+providers are registered by the same hooks (in `pytest_cellprose.session.registry`), so whatever they can do, yours can.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pytest_cellprose.encodings.base import Encoding
     from pytest_cellprose.models.registry import ModelSpec
     from pytest_cellprose.providers.base import Provider
-    from pytest_cellprose.run.budget import PendingCall, Refusal
+    from pytest_cellprose.store.ledger import PendingCall, Refusal
 
 
 @pytest.hookspec

@@ -507,3 +507,14 @@ def _seconds(text: str) -> float:
     if not 0 <= seconds < float("inf"):
         raise ValueError
     return seconds
+
+
+def cache_folder(config: pytest.Config) -> Path | None:
+    """Where encoded texts are kept between runs; None without pytest's cache."""
+    cache = getattr(config, "cache", None)  # absent under -p no:cacheprovider
+    if cache is None:
+        return None
+    try:
+        return Path(cache.mkdir("cellprose"))
+    except OSError:
+        return None

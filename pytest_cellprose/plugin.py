@@ -1,4 +1,4 @@
-"""The pytest plugin: hooks only. What they do is in `pytest_cellprose.controller`, imported when it is needed."""
+"""The pytest plugin: hooks only. What they do is in `pytest_cellprose.session`, imported when needed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_cellprose.options import add_options, refuse_misread
 
 if TYPE_CHECKING:
     from pytest_cellprose.cell import Cell
-    from pytest_cellprose.running import Run
+    from pytest_cellprose.session.run import Run
 
 RUN = pytest.StashKey["Run | None"]()
 _WORKER_OUTPUT = "cellprose_untaken"
@@ -32,7 +32,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
-    from pytest_cellprose import builtin, hookspecs
+    from pytest_cellprose import hookspecs
+    from pytest_cellprose.session import registry as builtin
 
     pluginmanager.add_hookspecs(hookspecs)
     pluginmanager.register(builtin, "cellprose-builtin")  # before any conftest, so that our names are taken first
@@ -40,7 +41,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    from pytest_cellprose.other_plugins import refuse_loop
+    from pytest_cellprose.session.other_plugins import refuse_loop
 
     if not hasattr(config, "workerinput"):
         refuse_misread(config)
@@ -56,18 +57,18 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         from pytest_cellprose.options import cells_folders
 
         if cells_folders(config):
-            from pytest_cellprose.controller import planned_run
+            from pytest_cellprose.session.controller import planned_run
 
             run = planned_run(config)
             _take_up(config, run)
             if run is not None and not config.option.collectonly and not _has_header(config):
-                from pytest_cellprose.running import tell
-                from pytest_cellprose.summary import header_lines
+                from pytest_cellprose.session.run import tell
+                from pytest_cellprose.session.terminal import header_lines
 
                 for line in header_lines(run):
                     tell(config, line)
     elif "cellprose_run" in worker_input:
-        from pytest_cellprose.machines import arrive
+        from pytest_cellprose.remote.machines import arrive
 
         _take_up(config, arrive(session, worker_input))
         config.pluginmanager.register(_PlainWarnings(), "cellprose-warnings")
@@ -83,7 +84,7 @@ class _PlainWarnings:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_warning_recorded(self, warning_message: WarningMessage) -> None:
-        from pytest_cellprose.plain import plain, sendable_integer
+        from pytest_cellprose.record.plain import plain, sendable_integer
 
         if isinstance(warning_message.message, Warning):
             warning_message.message.args = plain(warning_message.message.args, integer=sendable_integer)
@@ -94,7 +95,7 @@ class _SealedWarnings:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_warning_recorded(self, warning_message: WarningMessage, nodeid: str) -> None:
-        from pytest_cellprose.outcome import WITHHELD
+        from pytest_cellprose.session.letters import WITHHELD
 
         if nodeid and isinstance(warning_message.message, Warning):
             warning_message.message.args = (WITHHELD,)
@@ -104,7 +105,7 @@ def _take_up(config: pytest.Config, run: Run | None) -> None:
     config.stash[RUN] = run
     if run is not None:
         config.pluginmanager.register(run.tests, "cellprose-tests")
-        if run.session.has_heldout:
+        if run.engine.has_heldout:
             config.pluginmanager.register(_SealedWarnings(), "cellprose-sealed-warnings")
 
 
@@ -113,7 +114,7 @@ def pytest_configure_node(node: Any) -> None:
     """xdist: hand a worker the finished plan."""
     run = _run(node.config)
     if run is not None:
-        from pytest_cellprose.machines import hand_out
+        from pytest_cellprose.remote.machines import hand_out
 
         hand_out(run, node)
 
@@ -128,7 +129,7 @@ def pytest_testnodedown(node: Any, error: object) -> None:
     run.untaken += output.get(_WORKER_OUTPUT, [])
     run.problems += output.get(_WORKER_PROBLEMS, [])
     if error is not None:
-        run.session.store.note_death()
+        run.engine.store.note_death()
 
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)
@@ -140,10 +141,10 @@ def pytest_handlecrashitem(crashitem: str, report: pytest.TestReport, sched: Any
     run = _run(sched.config)
     if run is None:
         return
-    from pytest_cellprose.run.schedule import is_apart
+    from pytest_cellprose.session.schedule import is_apart
 
     if not is_apart(report.node.gateway.spec):
-        from pytest_cellprose.controller import note_crash
+        from pytest_cellprose.session.controller import note_crash
 
         report.longrepr = note_crash(run, crashitem, report.node.gateway.id) or report.longrepr
 
@@ -153,7 +154,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """xdist: keep the plan's order among workers, unless the user chose another distribution than the default."""
     if _run(config) is None or config.option.dist != "load":
         return None
-    from pytest_cellprose.run.schedule import StridedScheduling
+    from pytest_cellprose.session.schedule import StridedScheduling
 
     return StridedScheduling(config, log)
 
@@ -164,8 +165,8 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
         return []
     mode = run.spec.manifest.mode
     first, *rest = run.plan.notes
-    from pytest_cellprose.plain import visible
-    from pytest_cellprose.summary import header_lines
+    from pytest_cellprose.record.plain import visible
+    from pytest_cellprose.session.terminal import header_lines
 
     costs = [] if config.option.collectonly else header_lines(run)  # there they stand below the list of cells
     return [visible(f"cellprose: {said}") for said in [f"{mode} run of {first}", *rest, *costs]]
@@ -202,7 +203,7 @@ def _run_for(config: pytest.Config) -> Run | None:
         from pytest_cellprose.options import cells_folders
 
         if cells_folders(config):
-            from pytest_cellprose.controller import build_run
+            from pytest_cellprose.session.controller import build_run
 
             _take_up(config, build_run(config))
     return _run(config)
@@ -214,9 +215,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     run = _run(session.config)
     if run is None:
         return
-    from pytest_cellprose.controller import in_plan_order, judge_selection, open_store, select
-    from pytest_cellprose.other_plugins import keep_from_repeating
-    from pytest_cellprose.running import cell_of
+    from pytest_cellprose.session.controller import in_plan_order, judge_selection, open_store, select
+    from pytest_cellprose.session.other_plugins import keep_from_repeating
+    from pytest_cellprose.session.run import cell_of
 
     session.items[:] = in_plan_order(run, session.items)
     keep_from_repeating(session.config, filter(cell_of, session.items))
@@ -234,7 +235,7 @@ def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
     """xdist: judge the selection in the controller, which sees node ids only."""
     run = _run(node.config)
     if run is not None and not run.selected:
-        from pytest_cellprose.controller import judge_selection, open_store, select_by_node_ids
+        from pytest_cellprose.session.controller import judge_selection, open_store, select_by_node_ids
 
         select_by_node_ids(run, ids)
         _require_environment(run)
@@ -244,7 +245,7 @@ def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
 
 def _require_environment(run: Run) -> None:
     """Refuse a selection whose models cannot be called for want of a key or an address (exit code 4)."""
-    lacking = run.session.not_ready(filter(run.runs, run.selected))
+    lacking = run.engine.not_ready(filter(run.runs, run.selected))
     if lacking:
         text = "\n".join(["cellprose:", *(f"  {sentence}" for sentence in lacking)])
         pytest.exit(text, returncode=pytest.ExitCode.USAGE_ERROR)
@@ -256,7 +257,7 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
     run = _run(session.config)
     if run is None or session.config.option.collectonly:
         return (yield)
-    from pytest_cellprose.running import finish_interrupted, interrupt_on_sigterm, run_faulted_again
+    from pytest_cellprose.session.run import finish_interrupted, interrupt_on_sigterm, run_faulted_again
 
     if run.calls_live_models:
         interrupt_on_sigterm(session.config)
@@ -284,7 +285,7 @@ def _upcoming(session: pytest.Session) -> Sequence[pytest.Item] | None:
         return None
     if worker["cellprose_place"] is None:
         return []
-    from pytest_cellprose.run.schedule import stride
+    from pytest_cellprose.session.schedule import stride
 
     return stride(session.items, worker["cellprose_place"], worker["workercount"])
 
@@ -295,7 +296,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     run = _run(item.config)
     if run is None:
         return None
-    from pytest_cellprose.running import cell_of
+    from pytest_cellprose.session.run import cell_of
 
     if cell_of(item) not in run.position:
         return None
@@ -314,13 +315,13 @@ def pytest_runtest_makereport(
     if run is None:
         return (yield)
     from pytest_cellprose.cell import Cell, CellFault
-    from pytest_cellprose.outcome import is_sealed, outcome_property, seal
-    from pytest_cellprose.plain import visible
-    from pytest_cellprose.protocol import RECORD
-    from pytest_cellprose.run.store import StoreError
+    from pytest_cellprose.record.plain import visible
+    from pytest_cellprose.session.items import RECORD
+    from pytest_cellprose.session.letters import is_sealed, outcome_property, seal
+    from pytest_cellprose.store.layout import StoreError
 
-    if run.session.keeper.failure is not None:
-        item.session.shouldfail = f"cellprose: {run.session.keeper.failure}"
+    if run.engine.keeper.failure is not None:
+        item.session.shouldfail = f"cellprose: {run.engine.keeper.failure}"
 
     taken = getattr(item, "funcargs", {}).get("cell")
     record = taken.record if isinstance(taken, Cell) else None
@@ -346,7 +347,7 @@ def pytest_report_to_serializable(config: pytest.Config) -> Generator[None, Any,
     data = yield
     if _run(config) is None:
         return data
-    from pytest_cellprose.plain import plain, sendable_integer
+    from pytest_cellprose.record.plain import plain, sendable_integer
 
     return plain(data, integer=sendable_integer if hasattr(config, "workerinput") else int)
 
@@ -357,8 +358,8 @@ def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -
     run = _run(config)
     if run is None or not isinstance(report, pytest.TestReport):
         return None
-    from pytest_cellprose.outcome import is_mode_skip, test_status
-    from pytest_cellprose.protocol import RERUN
+    from pytest_cellprose.session.items import RERUN
+    from pytest_cellprose.session.letters import is_mode_skip, test_status
 
     if report.outcome == RERUN:
         return RERUN, "R", ("RERUN", {"yellow": True})
@@ -385,7 +386,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         if run.sender is not None:
             output.update(run.sender.rest())
         return
-    from pytest_cellprose.controller import finish, unmeasured
+    from pytest_cellprose.session.controller import finish, unmeasured
 
     finish(run)
     stopped = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.INTERRUPTED)  # xdist interrupts to stop
@@ -397,7 +398,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     run = _run(config)
     if run is None or run.plan is None:
         return
-    from pytest_cellprose.summary import plan_lines, summary_lines
+    from pytest_cellprose.session.terminal import plan_lines, summary_lines
 
     if config.option.collectonly:
         if config.get_verbosity() >= 0:  # under -q the list of ids is all there is, for programs to read

@@ -16,11 +16,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pytest_cellprose.models.pricing import dollars
+from pytest_cellprose.measure.expected_output import TOKENS_PER_CALL, TOKENS_PER_QUESTION
 from pytest_cellprose.models.registry import ModelError, builtin_models, resolve_model
-from pytest_cellprose.record import Record
-from pytest_cellprose.run.outputs import TOKENS_PER_CALL, TOKENS_PER_QUESTION
-from pytest_cellprose.run.store import Store
+from pytest_cellprose.record.record import Record
+from pytest_cellprose.store.records import Store
+from pytest_cellprose.wording import dollars
 
 COUNT_TOLERANCE = 0.02
 """A count by the vendor's own tokenizer differs from what is billed by a few tokens of framing."""

@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_cellprose.plain import plain, plain_text, sendable_integer
-from pytest_cellprose.record import CellId, Usage
+from pytest_cellprose.record.plain import plain, plain_text, sendable_integer
+from pytest_cellprose.record.record import CellId, Usage
 
 any_text = st.text(st.characters(codec=None, exclude_categories=[]))
 finite = st.floats(allow_nan=False, allow_infinity=False)

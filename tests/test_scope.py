@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_cellprose.models.registry import builtin_models, openweight_model, proposed_models, resolve_model
-from pytest_cellprose.scope import Judgement, judge_scope, price_dates
+from pytest_cellprose.plan.scope import Judgement, judge_scope, price_dates
 
 REGISTRY = builtin_models()
 SIX = proposed_models(REGISTRY)

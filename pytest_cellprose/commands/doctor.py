@@ -130,7 +130,7 @@ def _tokenizers() -> Iterator[Check]:
 
 
 def _git(root: Path, out: Path) -> Check:
-    from pytest_cellprose.run.identity import git_state
+    from pytest_cellprose.store.identity import git_state
 
     git = git_state(root, out)
     if git.commit is None:
@@ -171,7 +171,7 @@ def _folders(root: Path, out: Path) -> Iterator[Check]:
 def _prices() -> Iterator[Check]:
     from pytest_cellprose.models.agreement import price_agreement
     from pytest_cellprose.models.registry import builtin_models
-    from pytest_cellprose.scope import price_dates
+    from pytest_cellprose.plan.scope import price_dates
 
     models = [model for model in builtin_models().values() if model.live]
     found = price_agreement(models)

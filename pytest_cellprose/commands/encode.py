@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_cellprose.commands.heldout import add_flag, is_held_out_workbook, refusal
-from pytest_cellprose.draft import counted, some
 from pytest_cellprose.encodings import BUILTIN, find_encoding
 from pytest_cellprose.encodings.left_out import LeftOut, left_out
-from pytest_cellprose.plain import visible
-from pytest_cellprose.run.encode import LIMIT_SECONDS, EncodingFault, encode_text
+from pytest_cellprose.measure.encode import LIMIT_SECONDS, EncodingFault, encode_text
+from pytest_cellprose.record.plain import visible
+from pytest_cellprose.wording import counted, some
 from pytest_cellprose.workbook.model import Workbook, WorkbookError
 from pytest_cellprose.workbook.package import PackageError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from pytest_cellprose.digest import sha256_of
+from pytest_cellprose.files import sha256_of
 from pytest_cellprose.questions.schema import QuestionFile
 from pytest_cellprose.sets.pinned import content_sha256, pinned
 from pytest_cellprose.sets.split import is_known_heldout, nearest_split

@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from pytest_cellprose.plain import visible
+from pytest_cellprose.record.plain import visible
 from pytest_cellprose.sets.casepack import COLUMNS, PackError, columns_of, make_pack, refuse_foreign, write_pack
 from pytest_cellprose.sets.casetable import DELIMITERS, TableError, read_table
 from pytest_cellprose.sets.certify import REASONS

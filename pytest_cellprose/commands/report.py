@@ -8,13 +8,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from pytest_cellprose.plain import visible
+from pytest_cellprose.record.plain import visible
 from pytest_cellprose.report.terminal import lines
 from pytest_cellprose.report.write import write_reports
-from pytest_cellprose.run.lock import holder_of
-from pytest_cellprose.run.manifest import Manifest
-from pytest_cellprose.run.merge import MergeError, merge
-from pytest_cellprose.run.store import Store, StoreError, open_run
+from pytest_cellprose.store.layout import StoreError
+from pytest_cellprose.store.lock import holder_of
+from pytest_cellprose.store.manifest import Manifest
+from pytest_cellprose.store.merge import MergeError, merge
+from pytest_cellprose.store.records import Store, open_run
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from pytest_cellprose.encodings.base import Encoding
-    from pytest_cellprose.run.verify import Compared
+    from pytest_cellprose.plan.verify import Compared
     from pytest_cellprose.sets.check import Checked
 
 CELLS = Path("cells")
@@ -143,9 +143,10 @@ def check(options: argparse.Namespace) -> int:
 
 def check_run(options: argparse.Namespace) -> int:
     """Hold a stored run against the folders, this package and the project's encodings."""
-    from pytest_cellprose.plain import visible
-    from pytest_cellprose.run.store import StoreError, open_run
-    from pytest_cellprose.run.verify import verify
+    from pytest_cellprose.plan.verify import verify
+    from pytest_cellprose.record.plain import visible
+    from pytest_cellprose.store.layout import StoreError
+    from pytest_cellprose.store.records import open_run
 
     for folder in options.folders:
         if not folder.is_dir():
@@ -186,7 +187,7 @@ def _encodings(names: Iterable[str], folders: Iterable[Path]) -> dict[str, Encod
         return found
     import pytest
 
-    from pytest_cellprose.builtin import registered
+    from pytest_cellprose.session.registry import registered
 
     class Asking:
         @pytest.hookimpl(tryfirst=True)
@@ -200,7 +201,7 @@ def _encodings(names: Iterable[str], folders: Iterable[Path]) -> dict[str, Encod
 def check_sets(options: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from pytest_cellprose.plain import visible
+    from pytest_cellprose.record.plain import visible
     from pytest_cellprose.sets.check import check
 
     checked, problems, lacking = check(options.folders, split_by_digest=options.split == "digest")
@@ -224,7 +225,7 @@ def _table(checked: Iterable[Checked]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from pytest_cellprose.plain import visible
+    from pytest_cellprose.record.plain import visible
     from pytest_cellprose.sets.certify import REASONS
 
     table = Table("workbook", "set", "certified", "reasons")

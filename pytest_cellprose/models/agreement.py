@@ -7,9 +7,10 @@ from decimal import Decimal
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from pytest_cellprose.models.pricing import NANOUSD, cost_nanousd, dollars
+from pytest_cellprose.models.pricing import cost_nanousd
 from pytest_cellprose.models.registry import ModelSpec
-from pytest_cellprose.record import Frozen
+from pytest_cellprose.record.record import Frozen
+from pytest_cellprose.wording import NANOUSD, dollars
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -9,9 +9,8 @@ from __future__ import annotations
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import NamedTuple
 
-from pytest_cellprose.record import Prices, Usage
+from pytest_cellprose.record.record import Prices, Usage
 
-NANOUSD = 10**9
 _NANOUSD_PER_TOKEN = 1000  # of a price of $1 per million tokens
 
 
@@ -58,12 +57,3 @@ def usage_cost_nanousd(prices: Prices, usage: Usage) -> int | None:
 
 def _rounded(dollars_per_million: Decimal) -> int:
     return int((dollars_per_million * _NANOUSD_PER_TOKEN).to_integral_value(rounding=ROUND_HALF_EVEN))
-
-
-def dollars(nanousd: int) -> str:
-    """For a reader: at least cents, and two digits that say something (``$0.0012``, ``$12.35``)."""
-    value = Decimal(nanousd) / NANOUSD
-    if value == 0:
-        return "$0.00"
-    digits = max(2, 1 - value.adjusted())
-    return f"${value:,.{min(digits, 9)}f}"

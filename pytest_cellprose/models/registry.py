@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import ValidationError
 
-from pytest_cellprose.record import Frozen, Prices
+from pytest_cellprose.record.record import Frozen, Prices
 
 Status: TypeAlias = Literal["proposed", "parked", "apart", "offline", "other"]
 

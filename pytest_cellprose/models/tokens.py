@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from pytest_cellprose.record import CountedTokens
+from pytest_cellprose.record.record import CountedTokens
 
 ENCODING = "o200k_base"
 

@@ -16,7 +16,7 @@ from pytest_cellprose.providers.hosts import OWN_ADDRESSES
 from pytest_cellprose.providers.raw import at, name_at, text_at
 from pytest_cellprose.providers.usage import anthropic_cache_tokens, anthropic_usage, as_count
 from pytest_cellprose.providers.wire import Account, Line
-from pytest_cellprose.record import CountedTokens
+from pytest_cellprose.record.record import CountedTokens
 
 if TYPE_CHECKING:
     from pytest_cellprose.providers.http import Patience

@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from pytest_cellprose.digest import digest
 from pytest_cellprose.encodings.base import Encoding
+from pytest_cellprose.files import digest
 from pytest_cellprose.questions.schema import Asked
-from pytest_cellprose.record import FAILURES, CountedTokens, Usage
+from pytest_cellprose.record.outcomes import FAILURES
+from pytest_cellprose.record.record import CountedTokens, Usage
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class Reply:
 class ModelFailure(Exception):
     """The model's failure: scores 0 on every question, keeps its tokens, is never retried.
 
-    `kind` is one of `pytest_cellprose.record.FAILURES`.
+    `kind` is one of `pytest_cellprose.record.outcomes.FAILURES`.
     """
 
     def __init__(self, kind: str, detail: str, reply: Reply | None = None, attempts: int = 1, limited: int = 0) -> None:

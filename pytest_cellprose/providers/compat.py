@@ -13,7 +13,7 @@ from pytest_cellprose.providers.base import ModelFailure, Reply, Request
 from pytest_cellprose.providers.raw import at, name_at, text_at
 from pytest_cellprose.providers.usage import chat_usage
 from pytest_cellprose.providers.wire import Account, Line
-from pytest_cellprose.record import CountedTokens
+from pytest_cellprose.record.record import CountedTokens
 
 if TYPE_CHECKING:
     from pytest_cellprose.providers.http import Patience

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from pytest_cellprose.providers.base import Provider, called_address
-from pytest_cellprose.record import PORTS, Host
+from pytest_cellprose.record.record import PORTS, Host
 
 OWN_ADDRESSES: dict[str, str] = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1"}
 """Vendor -> the address of its own service, called where no other is named. Open-weight models have no such host."""

@@ -16,7 +16,7 @@ from pytest_cellprose.providers.hosts import OWN_ADDRESSES
 from pytest_cellprose.providers.raw import name_at, text_at
 from pytest_cellprose.providers.usage import openai_usage
 from pytest_cellprose.providers.wire import Account, Line, StreamError
-from pytest_cellprose.record import CountedTokens
+from pytest_cellprose.record.record import CountedTokens
 
 if TYPE_CHECKING:
     from pytest_cellprose.providers.http import Patience

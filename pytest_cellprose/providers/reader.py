@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from pytest_cellprose.encodings.base import Encoding, Kept
 from pytest_cellprose.models.tokens import count
 from pytest_cellprose.providers.base import Reply, Request
-from pytest_cellprose.questions.ask import workbook_block
 from pytest_cellprose.questions.cellset import Area
 from pytest_cellprose.questions.locate import displayed, locate
+from pytest_cellprose.questions.prompts import workbook_block
 from pytest_cellprose.questions.schema import Asked, Kind, Reach, Scalar
-from pytest_cellprose.record import Usage
+from pytest_cellprose.record.record import Usage
 from pytest_cellprose.workbook.model import Workbook
 from pytest_cellprose.workbook.patterns import cover, hardcoded_cells
 from pytest_cellprose.workbook.refs import CellAddress, quote_sheet

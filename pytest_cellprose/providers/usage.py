@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_cellprose.providers.raw import at
-from pytest_cellprose.record import Usage, UsageProblem
+from pytest_cellprose.record.record import Usage, UsageProblem
 
 MOST_TOKENS = 10**9
 """More than any call has on either side; for models whose context is not known."""

@@ -27,7 +27,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from pytest_cellprose.questions.cellset import Area
 from pytest_cellprose.questions.problem import Place, Problem
-from pytest_cellprose.record import Frozen
+from pytest_cellprose.record.record import Frozen
 from pytest_cellprose.workbook.refs import AddressError, CellAddress, Range
 
 QUESTION_SCHEMA: Literal[1] = 1

@@ -11,10 +11,11 @@ from itertools import chain
 from statistics import fmean
 from typing import NamedTuple, TypeAlias
 
+from pytest_cellprose.method.roles import ROLES, Role
 from pytest_cellprose.providers.hosts import elsewhere
-from pytest_cellprose.record import CellId, Record, SetName
+from pytest_cellprose.record.record import CellId, Record, SetName
 from pytest_cellprose.report import attempts, figures
-from pytest_cellprose.report.attempt import Attempt, Attempts
+from pytest_cellprose.report.attempts import Attempt, Attempts
 from pytest_cellprose.report.limitations import SET_LABELS, limitations
 from pytest_cellprose.report.model import (
     Against,
@@ -26,25 +27,13 @@ from pytest_cellprose.report.model import (
     ModelReport,
     Refused,
     Report,
-    Role,
     SetReport,
     WithoutOne,
 )
 from pytest_cellprose.report.pairs import paired
-from pytest_cellprose.run.manifest import Manifest, ModelEntry, WorkbookEntry
-from pytest_cellprose.run.shards import missing_shards, own_cells
 from pytest_cellprose.stats import LeaveOneOut, Verdict, WorkbookMean, compare, leave_one_out
-
-ROLES: Mapping[str, Role] = {
-    "markitdown": "primary",
-    "agent_xlsx": "primary",
-    "csv": "reference",
-    "markdown": "secondary",
-    "toon": "secondary",
-    "agent_cellprose": "reported",
-    "none": "control",
-}
-"""DESIGN section 4 and protocol section 1; everything else is ``other``, and compared."""
+from pytest_cellprose.store.manifest import Manifest, ModelEntry, WorkbookEntry
+from pytest_cellprose.store.shards import missing_shards, own_cells
 
 _ORDER: tuple[Role, ...] = ("primary", "reference", "secondary", "other", "reported")
 """Of the baselines, the ones that matter most first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 
-from pytest_cellprose.plain import visible
+from pytest_cellprose.record.plain import visible
 
 _MARKS = re.compile(r"[\\`*\[\]~]|(?<![^\W_])_|_(?![^\W_])")
 """What Markdown would take for emphasis, code, a link or an escape; underscores within words it leaves alone."""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from pytest_cellprose.report.model import Against, EncodingReport, ModelReport, Refused, Report
-from pytest_cellprose.run.manifest import MergedRun
+from pytest_cellprose.store.manifest import MergedRun
 
 NOTHING = "–"
 """Not measured, or undefined."""

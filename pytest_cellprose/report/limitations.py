@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_cellprose.record import SetName
-from pytest_cellprose.run.manifest import Manifest, ModelEntry, WorkbookEntry
+from pytest_cellprose.record.record import SetName
+from pytest_cellprose.store.manifest import Manifest, ModelEntry, WorkbookEntry
 
 SET_LABELS: dict[SetName, str] = {"heldout": "held-out", "development": "development"}
 """The headline's set first."""

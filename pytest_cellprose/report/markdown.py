@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_cellprose.record import Prices
+from pytest_cellprose.record.record import Prices
 from pytest_cellprose.report import figures
 from pytest_cellprose.report.escape import code, text
 from pytest_cellprose.report.groups import Group, groups

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
-from pytest_cellprose.record import Frozen, Git, Host, Prices, SetName
-from pytest_cellprose.run.manifest import EarlierRun, MergedRun, Mode, ModelEntry, PlannedOut, Shard, WorkbookEntry
-from pytest_cellprose.run.method import Method
+from pytest_cellprose.method.digests import Method
+from pytest_cellprose.method.roles import Role
+from pytest_cellprose.record.record import Frozen, Git, Host, Prices, SetName
 from pytest_cellprose.stats.verdicts import Word
+from pytest_cellprose.store.manifest import EarlierRun, MergedRun, Mode, ModelEntry, PlannedOut, Shard, WorkbookEntry
 
 REPORT_SCHEMA = 1
 
@@ -39,8 +40,6 @@ Amount: TypeAlias = Annotated[
 
 Share: TypeAlias = Annotated[float, BeforeValidator(_share)]
 """A number between −1 and 1, 9 decimals."""
-
-Role: TypeAlias = Literal["challenger", "primary", "reference", "secondary", "reported", "control", "other"]
 
 
 class CellCounts(Frozen):

@@ -10,8 +10,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import NamedTuple
 
-from pytest_cellprose.report.attempt import Attempt
-from pytest_cellprose.report.attempts import passed
+from pytest_cellprose.report.attempts import Attempt, passed
 from pytest_cellprose.report.model import Paired, PairedRow
 from pytest_cellprose.stats import holm, mcnemar
 from pytest_cellprose.stats.paired import ALPHA, fewest_deciding

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pytest_cellprose.record import Record
+from pytest_cellprose.record.record import Record
 from pytest_cellprose.report.model import Report
-from pytest_cellprose.run.manifest import Manifest
+from pytest_cellprose.store.manifest import Manifest
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

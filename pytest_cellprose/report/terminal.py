@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_cellprose.plain import visible
+from pytest_cellprose.record.plain import visible
 from pytest_cellprose.report import figures
 from pytest_cellprose.report.groups import Group, groups
 from pytest_cellprose.report.limitations import SET_LABELS

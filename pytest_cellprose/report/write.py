@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pytest_cellprose.record import Record
+from pytest_cellprose.files import replace_text
+from pytest_cellprose.record.record import Record
 from pytest_cellprose.report.analysis import analyse
 from pytest_cellprose.report.markdown import render
 from pytest_cellprose.report.model import ModelReport, Report
-from pytest_cellprose.run.manifest import Manifest
-from pytest_cellprose.run.store import replace_text
+from pytest_cellprose.store.manifest import Manifest
 
 VERDICTS_SCHEMA = 1
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from pytest_cellprose.digest import sha256_of
+from pytest_cellprose.files import sha256_of
 from pytest_cellprose.questions.schema import KINDS
 from pytest_cellprose.sets.casetable import WORKBOOKS, Table
 from pytest_cellprose.sets.certify import REASONS, Case, Certificate, Reason, certify

@@ -14,14 +14,14 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any
 
-from pytest_cellprose.digest import sha256_of
+from pytest_cellprose.files import sha256_of
+from pytest_cellprose.measure.cache import TextCache
 from pytest_cellprose.questions.problem import Place, Problem
 from pytest_cellprose.questions.schema import QuestionFile, QuestionFileError, load_questions
-from pytest_cellprose.record import SetName
-from pytest_cellprose.run.cache import TextCache
-from pytest_cellprose.run.identity import RUN_ID_GLOB
+from pytest_cellprose.record.record import SetName
 from pytest_cellprose.sets.pinned import content_of, pinned
 from pytest_cellprose.sets.split import SPLIT_FILE, Split, SplitError, digest_side, load_split, set_of
+from pytest_cellprose.store.identity import RUN_ID_GLOB
 
 NOT_QUESTIONS = frozenset({SPLIT_FILE, "certification.json"})
 

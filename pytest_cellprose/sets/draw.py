@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_cellprose.run.store import open_run
+from pytest_cellprose.store.records import open_run
 
 
 def drawn(heldout: Collection[str], subset: int | None, seed: int, excluded: Collection[str] = ()) -> set[str]:

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_cellprose.draft import some
-from pytest_cellprose.run.identity import tracked_files
 from pytest_cellprose.sets.discover import Discovery
 from pytest_cellprose.sets.pinned import pinned
 from pytest_cellprose.sets.split import SPLIT_FILE, Split, SplitError, load_split
+from pytest_cellprose.store.identity import tracked_files
+from pytest_cellprose.wording import some
 
 
 def committed_splits(root: Path, used: Iterable[Path] = ()) -> list[Split]:

@@ -18,9 +18,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from pytest_cellprose.digest import sha256_of
-from pytest_cellprose.record import Frozen
-from pytest_cellprose.run.cache import TextCache, reader_digest
+from pytest_cellprose.files import sha256_of
+from pytest_cellprose.measure.cache import TextCache, reader_digest
+from pytest_cellprose.record.record import Frozen
 from pytest_cellprose.workbook.model import Value, Workbook, WorkbookError
 
 HELDOUT_FILE = "heldout.json"

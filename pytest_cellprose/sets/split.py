@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from pytest_cellprose.record import Frozen, SetName
+from pytest_cellprose.record.record import Frozen, SetName
 from pytest_cellprose.sets.pinned import pinned
 
 SPLIT_FILE = "split.json"

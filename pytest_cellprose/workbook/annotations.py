@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from xml.parsers import expat
 
 from pytest_cellprose.workbook.model import Comment, Table
-from pytest_cellprose.workbook.package import Attributes, Package, integer, main_names
+from pytest_cellprose.workbook.package import Attributes, Package, integer, main_names, unescape
 from pytest_cellprose.workbook.refs import AddressError, Range
-from pytest_cellprose.workbook.sheet_xml import unescape
 
 _TABLE = main_names("table", "tableColumn")
 _COMMENT = main_names("comment", "t", "rPh")

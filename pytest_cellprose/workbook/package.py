@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import posixpath
+import re
 import struct
 import zipfile
 import zlib
@@ -259,3 +260,16 @@ def _refuse_doctype(*_: object) -> None:
     raise PackageError(
         "its XML has a document type declaration, which no spreadsheet program writes", "do not trust the file"
     )
+
+
+_ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
+
+
+def unescape(text: str) -> str:
+    """Undo ``_x000D_``, the escapes of ST_Xstring (ECMA-376 part 1, §22.9.2.19)."""
+    if "_x" not in text:
+        return text
+    text = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

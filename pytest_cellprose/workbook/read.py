@@ -29,9 +29,10 @@ from pytest_cellprose.workbook.package import (
     integer,
     main_names,
     relationship_id,
+    unescape,
 )
 from pytest_cellprose.workbook.rich_values import RichValues
-from pytest_cellprose.workbook.sheet_xml import CellTypes, read_sheet, unescape
+from pytest_cellprose.workbook.sheet_xml import CellTypes, read_sheet
 from pytest_cellprose.workbook.styles import read_number_formats
 
 SHEET_KINDS: Mapping[str, SheetKind] = {

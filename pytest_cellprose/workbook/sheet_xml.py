@@ -11,7 +11,7 @@ from xml.parsers import expat
 from pytest_cellprose.workbook.iso_dates import iso_serial
 from pytest_cellprose.workbook.model import Cell, ErrorValue, Formula, SharedFormula, SharedGroup, Value
 from pytest_cellprose.workbook.number_formats import date_kind
-from pytest_cellprose.workbook.package import Attributes, Package, PackageError, boolean, integer, main_names
+from pytest_cellprose.workbook.package import Attributes, Package, PackageError, boolean, integer, main_names, unescape
 from pytest_cellprose.workbook.refs import MAX_COLUMN, MAX_ROW, AddressError, Range, cell_name, column_number
 from pytest_cellprose.workbook.rich_values import FALLBACK
 
@@ -350,19 +350,6 @@ def data_table_text(attributes: Attributes) -> str:
     if boolean(attributes, "dt2D"):
         return f"TABLE({first},{second})"
     return f"TABLE({first},)" if boolean(attributes, "dtr") else f"TABLE(,{first})"
-
-
-_ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
-
-
-def unescape(text: str) -> str:
-    """Undo ``_x000D_``, the escapes of ST_Xstring (ECMA-376 part 1, §22.9.2.19)."""
-    if "_x" not in text:
-        return text
-    text = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def add_ranges(ranges: list[Range], text: str) -> None:

@@ -10,16 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_cellprose.encodings import find_encoding
-from pytest_cellprose.workbook.model import (
-    Cell,
-    Comment,
-    DefinedName,
-    ErrorValue,
-    Formula,
-    Table,
-    Workbook,
-    Worksheet,
-)
+from pytest_cellprose.workbook.model import Cell, Comment, DefinedName, ErrorValue, Formula, Table, Workbook, Worksheet
 from pytest_cellprose.workbook.refs import Range
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "FORMAT.md"

@@ -132,7 +132,7 @@ def test_a_worker_cannot_make_a_plan(bench: Bench) -> None:
     bench.pytester.makeconftest(
         HOUSE + "def pytest_collection_finish(session):\n"
         "    if hasattr(session.config, 'workerinput'):\n"
-        "        from pytest_cellprose.controller import build_run\n"
+        "        from pytest_cellprose.session.controller import build_run\n"
         "        with pytest.raises(RuntimeError, match='makes none of its own'):\n"
         "            build_run(session.config)\n"
         "        Path(__file__).with_name('refused').touch()\n"

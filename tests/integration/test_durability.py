@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pytest_cellprose.__main__ import main
-from pytest_cellprose.run.store import open_run
+from pytest_cellprose.store.records import open_run
 
 from .conftest import HOUSE, Bench
 

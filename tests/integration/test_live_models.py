@@ -17,7 +17,7 @@ import pytest_cellprose.providers.anthropic
 import pytest_cellprose.providers.compat
 import pytest_cellprose.providers.http
 import pytest_cellprose.providers.openai  # noqa: F401
-from pytest_cellprose.questions.ask import SYSTEM
+from pytest_cellprose.questions.prompts import SYSTEM
 from tests.providers.vendor_server import (
     MESSAGES,
     RESPONSES,

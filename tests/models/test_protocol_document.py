@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from pytest_cellprose.measure.expected_output import LEAST_CALLS, TOKENS_PER_CALL, TOKENS_PER_QUESTION
+from pytest_cellprose.method.roles import NAMED_PLAN
 from pytest_cellprose.models.registry import builtin_models
-from pytest_cellprose.money import APPROVAL_ABOVE_USD
-from pytest_cellprose.run.outputs import LEAST_CALLS, TOKENS_PER_CALL, TOKENS_PER_QUESTION
-from pytest_cellprose.scope import NAMED_PLAN
+from pytest_cellprose.plan.cost import APPROVAL_ABOVE_USD
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "PROTOCOL.md").read_text(encoding="utf-8")
 FLOWING = " ".join(TEXT.split())

@@ -17,7 +17,7 @@ from pytest_cellprose.models.registry import (
     spec_problem,
     with_effort,
 )
-from pytest_cellprose.record import Prices
+from pytest_cellprose.record.record import Prices
 
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_cellprose.providers.hosts import elsewhere, host_of, hosts_called, is_own
-from pytest_cellprose.record import Host
+from pytest_cellprose.record.record import Host
 
 from .conftest import PROVIDERS, URL_VARIABLES
 

@@ -16,7 +16,7 @@ from pytest_cellprose.models.registry import builtin_models
 from pytest_cellprose.models.tokens import count
 from pytest_cellprose.providers.base import Reply, Request
 from pytest_cellprose.providers.reader import NEEDS, READER_VERSION, Reader
-from pytest_cellprose.questions.ask import SYSTEM, prompt
+from pytest_cellprose.questions.prompts import SYSTEM, prompt
 from pytest_cellprose.questions.schema import Question, QuestionFile
 from pytest_cellprose.questions.scoring import Scored, score_reply
 from pytest_cellprose.workbook.model import Workbook

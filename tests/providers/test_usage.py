@@ -13,7 +13,7 @@ from pytest_cellprose.providers.usage import (
     judged,
     openai_usage,
 )
-from pytest_cellprose.record import Usage
+from pytest_cellprose.record.record import Usage
 
 
 def tokens(usage: Usage) -> tuple[int | None, int | None, int | None, int | None]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_cellprose.questions.ask import PROMPT_VERSION, SYSTEM, prompt, workbook_block
+from pytest_cellprose.questions.prompts import PROMPT_VERSION, SYSTEM, prompt, workbook_block
 from pytest_cellprose.questions.schema import Asked
 
 ASKED = [

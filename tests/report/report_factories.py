@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pytest_cellprose.record import (
+from pytest_cellprose.record.record import (
     CellId,
     CountedTokens,
     Git,
@@ -18,7 +18,7 @@ from pytest_cellprose.record import (
     SetName,
     Usage,
 )
-from pytest_cellprose.run.manifest import Manifest, Matrix, ModelEntry, WorkbookEntry
+from pytest_cellprose.store.manifest import Manifest, Matrix, ModelEntry, WorkbookEntry
 
 RUN = "20261201T100000-abc123"
 START = datetime(2026, 12, 1, 10, tzinfo=UTC)

@@ -16,11 +16,11 @@ from report_factories import (
     workbook_entry,
 )
 
-from pytest_cellprose.record import CellId, Host, Prices, Usage
+from pytest_cellprose.record.record import CellId, Host, Prices, Usage
 from pytest_cellprose.report.analysis import analyse
 from pytest_cellprose.report.model import ModelReport, Report
-from pytest_cellprose.run.manifest import Manifest, PlannedOut
-from pytest_cellprose.run.shards import own_cells
+from pytest_cellprose.store.manifest import Manifest, PlannedOut
+from pytest_cellprose.store.shards import own_cells
 
 
 def cell(encoding: str = "csv", workbook: str = "a", repeat: int = 1, model: str = "haiku55") -> CellId:

@@ -17,10 +17,10 @@ from report_factories import (
     workbook_entry,
 )
 
-from pytest_cellprose.record import ModelUsed, Outcome, Usage
+from pytest_cellprose.record.record import ModelUsed, Outcome, Usage
 from pytest_cellprose.report.analysis import analyse
 from pytest_cellprose.report.markdown import render
-from pytest_cellprose.run.manifest import PlannedOut
+from pytest_cellprose.store.manifest import PlannedOut
 
 BOOKS = [workbook_entry(f"sb_{i}", "heldout") for i in range(12)] + [workbook_entry("a", synthetic=True)]
 

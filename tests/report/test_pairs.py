@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 from report_factories import record
 
-from pytest_cellprose.record import CellId, Record
+from pytest_cellprose.record.record import CellId, Record
 from pytest_cellprose.report.pairs import paired
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_cellprose.record import Record
-from pytest_cellprose.run.manifest import Manifest
+from pytest_cellprose.record.record import Record
+from pytest_cellprose.store.manifest import Manifest
 from tests.report.report_factories import manifest as make_manifest
 from tests.report.report_factories import record as make_record
 

@@ -14,20 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_cellprose.measure.admission import Admission, wall_clock_refusal
 from pytest_cellprose.models.registry import ModelSpec
-from pytest_cellprose.record import CellId, Prices
-from pytest_cellprose.run.budget import (
-    LONGEST_CALL,
-    Account,
-    Admission,
-    Ledger,
-    LedgerState,
-    PendingCall,
-    Refusal,
-    nanousd,
-    wall_clock_refusal,
-)
-from pytest_cellprose.run.store import StoreError
+from pytest_cellprose.record.record import CellId, Prices
+from pytest_cellprose.store.account import Account
+from pytest_cellprose.store.layout import StoreError
+from pytest_cellprose.store.ledger import LONGEST_CALL, Ledger, LedgerState, PendingCall, Refusal, nanousd
 
 
 def model(vendor: str = "anthropic") -> ModelSpec:

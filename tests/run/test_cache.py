@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pytest_cellprose import Encoding
 from pytest_cellprose.encodings import find_encoding
-from pytest_cellprose.run.cache import TextCache, code_digest, encoding_key
+from pytest_cellprose.measure.cache import TextCache, code_digest, encoding_key
 
 
 @given(text=st.text(), key=st.lists(st.text(), min_size=1, max_size=3))

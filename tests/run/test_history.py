@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from pytest_cellprose.plan import Plan, with_inputs
-from pytest_cellprose.run.history import EarlierRuns, earlier_runs, history
-from pytest_cellprose.run.manifest import EncodedTexts, Manifest
-from pytest_cellprose.run.method import Method
-from pytest_cellprose.run.session import RunSpec
-from pytest_cellprose.run.store import Store
+from pytest_cellprose.measure.spec import RunSpec
+from pytest_cellprose.method.digests import Method
+from pytest_cellprose.plan.build import Plan, with_inputs
+from pytest_cellprose.plan.history import EarlierRuns, earlier_runs, history
+from pytest_cellprose.store.manifest import EncodedTexts, Manifest
+from pytest_cellprose.store.records import Store
 from tests.report.report_factories import manifest, workbook_entry
 
 METHOD = Method(protocol="a" * 64, prompts="b" * 64, scorer="c" * 64)

@@ -18,12 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pytest_cellprose
-from pytest_cellprose.record import Git
-from pytest_cellprose.run import method as module
-from pytest_cellprose.run.identity import experiment_id, git_state, same_but_results, versions
-from pytest_cellprose.run.manifest import Manifest
-from pytest_cellprose.run.method import SCORER, method, package_sha256
-from pytest_cellprose.run.store import Store
+from pytest_cellprose.method import digests as module
+from pytest_cellprose.method.digests import SCORER, method, package_sha256
+from pytest_cellprose.record.record import Git
+from pytest_cellprose.store.identity import experiment_id, git_state, same_but_results, versions
+from pytest_cellprose.store.manifest import Manifest
+from pytest_cellprose.store.records import Store
 from tests.report.report_factories import manifest as make_manifest
 
 PACKAGE = Path(pytest_cellprose.__file__).parent
@@ -167,7 +167,8 @@ def test_any_file_of_the_package_changes_its_digest(tmp_path: Path, monkeypatch:
 def test_the_scorer_is_all_that_scoring_imports_of_ours() -> None:
     """But for `record`, of which it takes the base class of its models only."""
     code = (
-        "import sys, pytest_cellprose.record; before = set(sys.modules); import pytest_cellprose.questions.scoring\n"
+        "import sys, pytest_cellprose.record.record; before = set(sys.modules)\n"
+        "import pytest_cellprose.questions.scoring\n"
         "print(*sorted(name for name in sys.modules.keys() - before if name.startswith('pytest_cellprose.')))"
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
@@ -184,7 +185,7 @@ def test_versions_are_those_of_the_packages_metadata() -> None:
 
 def test_versions_are_read_without_an_import() -> None:
     code = (
-        "import sys; from pytest_cellprose.run.identity import versions; versions()\n"
+        "import sys; from pytest_cellprose.store.identity import versions; versions()\n"
         "print(*sys.modules.keys() & {'anthropic','openai','httpx2','markitdown','pandas','numpy','tiktoken','toktok'})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

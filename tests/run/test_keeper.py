@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_cellprose.record import Record
-from pytest_cellprose.run.home import note_home, original_of
-from pytest_cellprose.run.keeper import Keeper, NoMoreCalls
-from pytest_cellprose.run.lock import RunLock, holder_of
-from pytest_cellprose.run.manifest import Manifest
-from pytest_cellprose.run.store import Store, StoreError
+from pytest_cellprose.record.record import Record
+from pytest_cellprose.store.keeper import Keeper, NoMoreCalls
+from pytest_cellprose.store.layout import StoreError
+from pytest_cellprose.store.lock import RunLock, holder_of, note_home, original_of
+from pytest_cellprose.store.manifest import Manifest
+from pytest_cellprose.store.records import Store
 
 SECRET = "what the model said about a held-out workbook"
 
@@ -71,7 +71,7 @@ def test_an_open_run_is_held_by_this_process_until_it_is_closed(keeper: Keeper) 
 
 def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
     program = (
-        "import sys, time; from pathlib import Path; from pytest_cellprose.run.lock import RunLock\n"
+        "import sys, time; from pathlib import Path; from pytest_cellprose.store.lock import RunLock\n"
         "lock = RunLock.take(Path(sys.argv[1])); print('held', flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True) as process:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from pytest_cellprose.measure.expected_output import Outputs
 from pytest_cellprose.models.registry import ModelSpec, builtin_models
-from pytest_cellprose.run.outputs import Outputs, recorded_outputs
+from pytest_cellprose.plan.outputs import recorded_outputs
 
 HAIKU = builtin_models()["haiku55"]
 

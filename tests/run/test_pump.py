@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_cellprose.run.pump import Lane, Pump
+from pytest_cellprose.measure.prefetch import Lane, Prefetch
 
 
 class Calls:
@@ -41,8 +41,8 @@ class Calls:
 
         return call
 
-    def pump(self, keys: list[int], in_flight: int = 4, **more: object) -> Pump[int, int]:
-        return Pump(keys, lane_of=lambda key: "v", prepare=self.prepare, ceilings={"v": in_flight}, **more)  # type: ignore[arg-type]
+    def pump(self, keys: list[int], in_flight: int = 4, **more: object) -> Prefetch[int, int]:
+        return Prefetch(keys, lane_of=lambda key: "v", prepare=self.prepare, ceilings={"v": in_flight}, **more)  # type: ignore[arg-type]
 
 
 def test_calls_overlap_up_to_the_limit_and_start_in_order() -> None:
@@ -101,7 +101,7 @@ def test_after_a_stop_nothing_is_started_but_what_runs_is_finished() -> None:
 
 def test_lanes_do_not_wait_for_each_other() -> None:
     calls = Calls(0.03)
-    pump = Pump(
+    pump = Prefetch(
         list(range(12)),
         lane_of=lambda key: "slow" if key < 6 else "quick",
         prepare=calls.prepare,
@@ -125,7 +125,7 @@ def test_an_exception_belongs_to_its_own_key() -> None:
 
         return call
 
-    pump = Pump(range(4), lane_of=lambda key: "v", prepare=prepare, ceilings={"v": 4})
+    pump = Prefetch(range(4), lane_of=lambda key: "v", prepare=prepare, ceilings={"v": 4})
     assert pump.take(0) == 0
     with pytest.raises(KeyError):
         pump.take(1)
@@ -175,7 +175,7 @@ def test_what_a_call_raised_that_nobody_took_is_not_lost() -> None:
 
         return call
 
-    pump = Pump(range(3), lane_of=lambda key: "v", prepare=prepare, ceilings={"v": 1})
+    pump = Prefetch(range(3), lane_of=lambda key: "v", prepare=prepare, ceilings={"v": 1})
     assert pump.take(0) == 0
     assert pump.take(2) == 2
     left = pump.drain()
@@ -192,7 +192,7 @@ def test_calls_that_are_abandoned_are_named_and_keep_nobody_waiting() -> None:
 
         return call
 
-    pump = Pump(range(9), lane_of=lambda key: "v", prepare=prepare, ceilings={"v": 3})
+    pump = Prefetch(range(9), lane_of=lambda key: "v", prepare=prepare, ceilings={"v": 3})
     assert pump.take(0) == 0
     assert pump.under_way == len(pump.abandon()) >= 2
     release.set()

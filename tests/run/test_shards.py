@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_cellprose.run.manifest import Manifest, MergedRun, Shard
-from pytest_cellprose.run.shards import missing_shards, own_cells, parts, shard_cells
+from pytest_cellprose.store.manifest import Manifest, MergedRun, Shard
+from pytest_cellprose.store.shards import missing_shards, own_cells, parts, shard_cells
 from tests.report.report_factories import manifest
 
 

@@ -15,11 +15,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_cellprose.record import Record
+from pytest_cellprose.files import replace_text
+from pytest_cellprose.record.record import Record
 from pytest_cellprose.report.analysis import analyse
-from pytest_cellprose.run.identity import new_run_id
-from pytest_cellprose.run.manifest import Manifest
-from pytest_cellprose.run.store import Index, Store, StoreError, line_of, open_run, replace_text
+from pytest_cellprose.store.identity import new_run_id
+from pytest_cellprose.store.layout import StoreError
+from pytest_cellprose.store.manifest import Manifest
+from pytest_cellprose.store.records import Index, Store, line_of, open_run
 from tests.report.report_factories import manifest as make_manifest
 from tests.report.report_factories import record as make_record
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_cellprose.record import CellId, CountedTokens, Git, ModelUsed, Outcome, Prices, Record, Usage
+from pytest_cellprose.record.record import CellId, CountedTokens, Git, ModelUsed, Outcome, Prices, Record, Usage
 from tests.integration.conftest import HOUSE, Bench, bench  # noqa: F401
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "first_live_check.py"

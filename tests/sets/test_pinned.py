@@ -11,7 +11,7 @@ import pytest
 import xlsxwriter
 
 from pytest_cellprose.__main__ import main
-from pytest_cellprose.digest import sha256_of
+from pytest_cellprose.files import sha256_of
 from pytest_cellprose.sets.discover import discover
 from pytest_cellprose.sets.pinned import content_sha256, pinned
 from pytest_cellprose.sets.realworld.build import pinned_workbooks

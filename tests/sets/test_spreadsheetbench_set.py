@@ -21,7 +21,7 @@ from typing import Any
 import openpyxl
 import pytest
 
-from pytest_cellprose.digest import sha256_of
+from pytest_cellprose.files import sha256_of
 from pytest_cellprose.questions.schema import Question, QuestionFile, check_against, load_questions
 from pytest_cellprose.questions.scoring import score
 from pytest_cellprose.sets.discover import discover

@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from pytest_cellprose.digest import sha256_of
-from pytest_cellprose.record import Frozen
+from pytest_cellprose.files import sha256_of
+from pytest_cellprose.record.record import Frozen
 from pytest_cellprose.sets.pinned import other_questions
 
 if TYPE_CHECKING:

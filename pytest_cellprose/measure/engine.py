@@ -1,0 +1,317 @@
+"""One process's share of a run: it turns planned cells into stored records.
+
+The controller makes a `RunSpec` once; every process builds its `Engine` from the same one and checks
+nothing again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
+from threading import Lock
+
+from pytest_cellprose.encodings import BUILTIN
+from pytest_cellprose.encodings.base import Encoding
+from pytest_cellprose.files import sha256_of
+from pytest_cellprose.measure.admission import Admission
+from pytest_cellprose.measure.cache import TextCache, encoding_key, reader_digest
+from pytest_cellprose.measure.call import Ask, count_prompt, measure, not_encoded, not_measured, request_of, taken_over
+from pytest_cellprose.measure.encode import LIMIT_SECONDS, EncodingFault, encode_text
+from pytest_cellprose.measure.spec import RunSpec
+from pytest_cellprose.models.pricing import CallPrice, cost_nanousd
+from pytest_cellprose.models.tokens import counter_name
+from pytest_cellprose.providers.base import Provider, Request, lacking
+from pytest_cellprose.questions.schema import QuestionFile, load_questions
+from pytest_cellprose.record.record import CellId, Outcome, Record, SetName
+from pytest_cellprose.store.keeper import Keeper, NoMoreCalls
+from pytest_cellprose.store.layout import StoreError
+from pytest_cellprose.store.ledger import Ledger, PendingCall, Refusal, settled_cost
+from pytest_cellprose.store.records import Index, Measured, Store, lineage
+from pytest_cellprose.workbook.model import Workbook
+from pytest_cellprose.workbook.refs import Range
+
+
+class InputChanged(RuntimeError):
+    """A file of the plan is not what it was when the run was planned."""
+
+
+class Engine:
+    """Measures cells of one run in this process."""
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        encodings: Mapping[str, Encoding],
+        providers: Mapping[str, type[Provider]],
+        ask: Callable[[PendingCall], object] = lambda call: None,
+        store: Store | None = None,
+    ) -> None:
+        """`ask`: the hook ``pytest_cellprose_admit``, asked before every live call. `store`: another than the run's."""
+        self.spec = spec
+        self.tries = 1
+        """How often a cell may be called by now: once more with each pass over faults."""
+        self.store = store or Store(spec.out, spec.manifest.run)
+        self.keeper = Keeper(self.store, lambda: self.spec.manifest)
+        self.ledger = Ledger(self.store.folder / spec.ledger, spec.spent_before)
+        self.encodings = encodings
+        self._provider_types = providers
+        self._providers: dict[str, Provider] = {}
+        self._making_provider = Lock()
+        self._admission = Admission(self.ledger, spec.caps, ask)
+        self._planned = datetime.fromisoformat(spec.manifest.started)
+        self._prompt_tokens: dict[tuple[str, str], int | None] = {}
+        self._prices: dict[tuple[str, str, str], CallPrice] = {}
+        self._inputs_ids: dict[tuple[str, str, str], str] = {}
+        self._cache = TextCache(spec.cache)
+        self._entries = {entry.name: entry for entry in spec.manifest.matrix.workbooks}
+        # The plan's order visits a workbook's cells together, so a few of each are enough.
+        self._questions = lru_cache(maxsize=4)(self._load_questions)
+        self._workbook = lru_cache(maxsize=1)(self._load_workbook)
+        self._text = lru_cache(maxsize=32)(self._load_text)
+
+    @cached_property
+    def set_of(self) -> dict[str, SetName]:
+        return {name: entry.set for name, entry in self._entries.items()}
+
+    @property
+    def has_heldout(self) -> bool:
+        return "heldout" in self.set_of.values()
+
+    def request(self, cell: CellId) -> Request:
+        """The exact request of a cell; raises `EncodingFault` if its encoding gives no text."""
+        return request_of(self._ask(cell, self._text(cell.workbook, cell.encoding)))
+
+    def text(self, workbook: str, encoding: str) -> str | None:
+        """The workbook as it is sent, None for the control; raises `EncodingFault`, and then it has no price."""
+        try:
+            return self._text(workbook, encoding)
+        except EncodingFault:
+            self._prompt_tokens[workbook, encoding] = None
+            raise
+
+    def questions(self, workbook: str) -> int:
+        """How many questions are asked about a workbook."""
+        return self._entries[workbook].questions
+
+    def not_ready(self, cells: Iterable[CellId]) -> list[str]:
+        """What the environment lacks for calling the models of `cells`: a sentence for each vendor."""
+        vendors = {self.spec.models[name].vendor for name in {cell.model for cell in cells}}
+        said = [lacking(self._provider_types[vendor]) for vendor in sorted(vendors & self._provider_types.keys())]
+        return [sentence for sentence in said if sentence is not None]
+
+    def price(self, cell: CellId) -> CallPrice | None:
+        """Expected and worst cost of a cell's call; None if its encoding gives no text, so that nothing is sent."""
+        key = (cell.model, cell.encoding, cell.workbook)  # every repeat costs the same
+        price = self._prices.get(key) or self._price(cell)
+        if price is not None:
+            self._prices[key] = price
+        return CallPrice(expected=0, worst=0) if price is not None and self.is_kept(cell) else price
+
+    def _price(self, cell: CellId) -> CallPrice | None:
+        key = (cell.workbook, cell.encoding)  # the prompt is the same for every model
+        if key not in self._prompt_tokens:
+            try:
+                self._prompt_tokens[key] = self._count(self.request(cell))
+            except EncodingFault:
+                self._prompt_tokens[key] = None
+        prompt, model = self._prompt_tokens[key], self.spec.models[cell.model]
+        if prompt is None:
+            return None
+        output = self.spec.outputs.expected(cell.model, cell.encoding, self.questions(cell.workbook))
+        return CallPrice(
+            expected=cost_nanousd(model.prices, prompt, min(output, model.max_tokens)),
+            worst=cost_nanousd(model.prices, prompt, model.max_tokens),
+        )
+
+    def _count(self, request: Request) -> int:
+        """Tokens of the prompt; kept between runs and shared by workers, since to load the tokenizer takes longest."""
+        return int(self._cache.get_or_make(lambda: str(count_prompt(request)), counter_name(), request.prompt_sha256))
+
+    def prepared(self, cell: CellId, *, shared: bool = False) -> Callable[[], Record]:
+        """All that a cell's call needs, made here. What is returned calls the model once, scores what comes back and
+        stores the record, which is on disk then; it may do so in any thread.
+
+        `shared`: other tests, maybe in other processes, take the same cell; the first to come makes the call
+        and the others get its record.
+        """
+        return partial(self._once, cell, self._prepared(cell)) if shared else self._prepared(cell)
+
+    def _once(self, cell: CellId, call: Callable[[], Record]) -> Record:
+        name = hashlib.sha256(str(cell).encode()).hexdigest()[:16]
+        with self.store.lock(f"cell-{name}"):
+            return self.store.find(cell, self.tries) or call()
+
+    def give_up(self, cell: CellId, why: str = "the run was interrupted") -> Record:
+        """Record that a cell's call was under way, as far as is known, and nobody waited for its end."""
+        manifest = self.spec.manifest
+        said = f"{why} while the call was under way: it may be billed"
+        outcome = Outcome(status="fault", kind="interrupted", detail=said)
+        record = not_measured(self._ask(cell, None), outcome, run=manifest.run, git=manifest.git)
+        price = self._prices.get((cell.model, cell.encoding, cell.workbook))
+        assumed = None if price is None else price.expected
+        return self._stored(record.model_copy(update={"attempts": 1, "assumed_nanousd": assumed}))
+
+    def lost_calls(self) -> list[str]:
+        """The cells whose calls were under way in a process that died."""
+        return [held.cell for held in self._admission.ledger.state().open.values()] if self.store.process_died else []
+
+    @property
+    def capped(self) -> bool:
+        """Whether a call of this run was refused because its vendor's cap had no room for it."""
+        return self._admission.ledger.state().capped
+
+    def note_limit(self, process: str, vendor: str, limit: int) -> None:
+        """Keep the history of how many calls of a vendor may run at a time in this process."""
+        with suppress(StoreError, OSError):  # a ledger that cannot be written stops the next call, and says so
+            self._admission.ledger.note_limit(vendor, limit, process)
+
+    def _prepared(self, cell: CellId) -> Callable[[], Record]:
+        manifest = self.spec.manifest
+        try:
+            ask = self._ask(cell, self._text(cell.workbook, cell.encoding))
+        except EncodingFault as fault:
+            reason = fault.told if self.set_of[cell.workbook] == "heldout" else str(fault)
+            record = not_encoded(self._ask(cell, None), reason, run=manifest.run, git=manifest.git)
+            return partial(self._stored, record)
+        before = self._ancestors.get(cell)
+        if before is not None and before.inputs_id == request_of(ask).inputs_id:
+            return partial(self._stored, taken_over(ask, before.read(), run=manifest.run, git=manifest.git))
+        if not ask.model.live:
+            return partial(self._called, ask)
+        key = (cell.workbook, cell.encoding)
+        if self._prompt_tokens.get(key) is None:  # also when the encoding gave no text before and gives one now
+            self._prompt_tokens[key] = self._count(request_of(ask))
+        price = self.price(cell)
+        assert price is not None
+        return partial(self._paid, ask, price)
+
+    @cached_property
+    def _ancestors(self) -> Mapping[CellId, Measured]:
+        """What the run that is resumed measured: verdicts and failures; its faults run again.
+
+        If it was a resumed one itself and ended before it had taken over everything, the rest is in those before it.
+        """
+        ancestor, found = self.spec.ancestor, dict[CellId, Measured]()
+        if ancestor is not None:
+            for store in reversed(lineage(Store(ancestor.parent, ancestor.name))):
+                found |= Index(store).measured()
+        return found
+
+    def is_kept(self, cell: CellId) -> bool:
+        """Whether the run that is resumed was asked exactly what this cell would be asked now."""
+        before = self._ancestors.get(cell)
+        if before is None:
+            return False
+        key = (cell.model, cell.encoding, cell.workbook)  # every repeat asks the same
+        if key not in self._inputs_ids:
+            self._inputs_ids[key] = self.request(cell).inputs_id
+        return before.inputs_id == self._inputs_ids[key]
+
+    def calls_at_a_time(self, vendor: str) -> int:
+        """How many calls of a vendor this process may keep running."""
+        return self.spec.in_flight.get(vendor, self.spec.in_flight[""])
+
+    def _paid(self, ask: Ask, price: CallPrice) -> Record:
+        """A live call, between the reservation of what it may cost and the settlement of what it did cost."""
+        manifest = self.spec.manifest
+        self.keeper.check()
+        self.store.begin(manifest)  # what may be sent is on record before anything is
+        since_plan = (datetime.now(UTC) - self._planned).total_seconds()
+        pending = PendingCall(manifest.run, ask.cell, ask.model, price.expected, price.worst, since_plan)
+        held = self._admission.start(pending)
+        if isinstance(held, Refusal):
+            return self._stored(not_measured(ask, held.outcome(), run=manifest.run, git=manifest.git))
+        cost = None
+        try:
+            record = self._answered(ask)
+            cost = settled_cost(record)
+            assumed = price.expected if cost is None else None
+            return self._stored(record.model_copy(update={"assumed_nanousd": assumed}))
+        except NoMoreCalls:
+            cost = 0
+            raise
+        finally:
+            self._settle(held, cost)
+
+    def _settle(self, held: str, cost: int | None) -> None:
+        """What was answered is stored by now, so that a ledger that cannot be written only ends the run."""
+        try:
+            self._admission.ledger.settle(held, cost)
+        except StoreError as error:
+            self.keeper.fail(str(error))
+
+    def _called(self, ask: Ask) -> Record:
+        return self._stored(self._answered(ask))
+
+    def _answered(self, ask: Ask) -> Record:
+        """The call itself; raises `NoMoreCalls` if it may not start."""
+        self.keeper.check()
+        manifest, provider = self.spec.manifest, self._provider(ask.model.vendor)
+        final = manifest.mode == "final"
+        record = measure(ask, provider, run=manifest.run, git=manifest.git, final=final)
+        stale = self._ancestors.get(ask.cell)
+        return record if stale is None else record.model_copy(update={"replaces": stale.run})
+
+    def _stored(self, record: Record) -> Record:
+        self.keeper.keep(record)
+        return record
+
+    def _ask(self, cell: CellId, text: str | None) -> Ask:
+        return Ask(
+            cell=cell,
+            set=self._entries[cell.workbook].set,
+            model=self.spec.models[cell.model],
+            encoding=self.encodings[cell.encoding],
+            text=text,
+            questions=self._questions(cell.workbook),
+        )
+
+    def _provider(self, vendor: str) -> Provider:
+        with self._making_provider:
+            if vendor not in self._providers:
+                self._providers[vendor] = self._provider_types[vendor]()
+            return self._providers[vendor]
+
+    def _load_questions(self, name: str) -> QuestionFile:
+        source, entry = self.spec.sources[name], self._entries[name]
+        _require(source.questions, entry.questions_sha256)
+        extents = workbook_extents(source.workbook, entry.workbook_sha256, self._cache)
+        return load_questions(source.questions).without(entry.uncertified).with_extents(extents)
+
+    def _load_workbook(self, name: str) -> Workbook:
+        source, entry = self.spec.sources[name], self._entries[name]
+        workbook = Workbook.read(source.workbook)
+        if workbook.sha256 != entry.workbook_sha256:
+            raise InputChanged(f"{source.workbook} changed after the run was planned: run again")
+        return workbook
+
+    def _load_text(self, name: str, encoding_name: str) -> str | None:
+        if encoding_name == "none":
+            return None
+        encoding, entry = self.encodings[encoding_name], self._entries[name]
+        limit = None if self.spec.manifest.mode == "final" and encoding in BUILTIN else LIMIT_SECONDS
+        return self._cache.get_or_make(
+            lambda: encode_text(encoding, self._workbook(name), limit),
+            *encoding_key(encoding, entry.workbook_sha256),
+        )
+
+
+def workbook_extents(path: Path, sha256: str, cache: TextCache) -> dict[str, Range | None]:
+    """Every worksheet's used extent, by name; None for an empty one. Raises `WorkbookError`."""
+
+    def make() -> str:
+        sheets = Workbook.read(path).worksheets
+        return json.dumps([[sheet.name, sheet.extent] for sheet in sheets])
+
+    text = cache.get_or_make(make, "extents", sha256, reader_digest())
+    return {name: None if extent is None else Range(*extent) for name, extent in json.loads(text)}
+
+
+def _require(path: Path, sha256: str) -> None:
+    if sha256_of(path) != sha256:
+        raise InputChanged(f"{path} changed after the run was planned: run again")

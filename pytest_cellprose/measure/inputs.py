@@ -1,0 +1,69 @@
+"""The digests of what a run can send: question files, workbooks, encoded texts, split files (protocol 5.5).
+
+A run that may cost money or be published has them all before its first call: its texts are made for the price
+anyway. A development run is not kept waiting for them: at its end it puts down those that it made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from pytest_cellprose.encodings.base import Encoding
+from pytest_cellprose.measure.cache import TextCache, encoding_key
+from pytest_cellprose.measure.encode import EncodingFault
+from pytest_cellprose.record.record import Record
+from pytest_cellprose.store.manifest import EncodedTexts, Manifest
+from pytest_cellprose.store.shards import own_cells
+
+if TYPE_CHECKING:
+    from pytest_cellprose.measure.engine import Engine
+
+NO_TEXT = "gave no text: the run's records say why"
+
+
+def sent_pairs(manifest: Manifest) -> list[tuple[str, str]]:
+    """Workbook and encoding of every text that the run can send, in the plan's order."""
+    cells = own_cells(manifest)
+    return list(dict.fromkeys((cell.workbook, cell.encoding) for cell in cells if cell.encoding != "none"))
+
+
+def text_sha256(text: str) -> str:
+    """SHA-256 of a text in UTF-8."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def made_now(engine: Engine) -> EncodedTexts:
+    """Every text that the run can send, made if it must be."""
+    texts = EncodedTexts()
+    for workbook, encoding in sent_pairs(engine.spec.manifest):
+        try:
+            _note(texts, workbook, encoding, engine.text(workbook, encoding))
+        except EncodingFault as fault:
+            _note(texts, workbook, encoding, None, fault.told)
+    return texts
+
+
+def made_so_far(
+    manifest: Manifest, encodings: Mapping[str, Encoding], cache: TextCache, records: Iterable[Record]
+) -> EncodedTexts:
+    """The texts that are in the cache, and those that the records say could not be made."""
+    digests = {book.name: book.workbook_sha256 for book in manifest.matrix.workbooks}
+    keys = {pair: encoding_key(encodings[pair[1]], digests[pair[0]]) for pair in sent_pairs(manifest)}
+    found = {pair: cache.get(*key) for pair, key in keys.items()}
+    faulted: set[tuple[str, str]] = set()
+    if None in found.values():
+        faults = (record.cell for record in records if record.outcome.is_fault("encoding"))
+        faulted = {(cell.workbook, cell.encoding) for cell in faults}
+    texts = EncodedTexts()
+    for pair, text in found.items():
+        if text is not None or pair in faulted:
+            _note(texts, *pair, text, NO_TEXT)
+    return texts
+
+
+def _note(texts: EncodedTexts, workbook: str, encoding: str, text: str | None, reason: str = "") -> None:
+    texts.sha256.setdefault(workbook, {})[encoding] = None if text is None else text_sha256(text)
+    if text is None:
+        texts.reasons.setdefault(workbook, {})[encoding] = reason

@@ -1,0 +1,43 @@
+"""TODO"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from pytest_cellprose.measure.expected_output import Outputs
+from pytest_cellprose.models.registry import ModelSpec
+from pytest_cellprose.record.record import Frozen
+from pytest_cellprose.store.manifest import Manifest
+
+
+class WorkbookSource(Frozen):
+    """Where a planned workbook's two files are."""
+
+    questions: Path
+    workbook: Path
+
+
+class RunSpec(Frozen):
+    """A finished plan, in plain types: what the controller hands to every process of the run."""
+
+    manifest: Manifest
+    sources: dict[str, WorkbookSource]
+    models: dict[str, ModelSpec]
+    out: Path
+    cache: Path | None
+    outputs: Outputs = Outputs()
+    """What calls are expected to answer; with it, every process reserves the same cost for a call."""
+    in_flight: dict[str, int] = Field(default_factory=lambda: {"": 1})
+    """Vendor -> calls at a time in one process; under the empty name, for every other vendor."""
+    fault_retries: int = 0
+    """How many more passes there are over faulted cells at the end of the run."""
+    ancestor: Path | None = None
+    """The folder of the run to take cells over from."""
+    ledger: str = "ledger.json"
+    """The file in the run's folder that books what calls cost: one for all processes that share the caps."""
+    caps: dict[str, int] = Field(default_factory=dict)
+    """Vendor -> nano-dollars that its calls may cost."""
+    spent_before: dict[str, int] = Field(default_factory=dict)
+    """Vendor -> nano-dollars of these that the runs cost which this one goes on from."""

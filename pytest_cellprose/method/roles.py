@@ -1,0 +1,48 @@
+"""TODO"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from pytest_cellprose.encodings import BUILTIN
+
+CHALLENGER = "cellprose_lean_gfm"
+PRIMARY = ("markitdown", "agent_xlsx")
+REFERENCE = "csv"
+SECONDARY = ("markdown", "toon")
+REPORTED = "agent_cellprose"
+CONTROL = "none"
+NEVER_DROPPED = (CHALLENGER, *PRIMARY)
+
+REPEATS = 3
+LEAST_REPEATS = 2
+
+VENDORS = {"anthropic": "Anthropic", "openai": "OpenAI"}
+KEPT_TIERS = ("cheap", "top")
+"""Of every vendor (section 9)."""
+NAMED_PLAN = ("haiku55", "sonnet55", "gpt6luna", "gpt61sol")
+"""The smaller plan that section 4 names and section 9 allows, although it has no top model."""
+
+ONE_SHOT = ("cellprose_lean_gfm", "markitdown", "csv", "markdown", "toon", "none")
+"""What a development plan has; in the order of tables."""
+FINAL = ("cellprose_lean_gfm", *PRIMARY, "csv", "markdown", "toon", "agent_cellprose", "none")
+"""What the protocol's run has (its section 1)."""
+
+
+RESERVED_ENCODINGS = frozenset({*FINAL, *(encoding.name for encoding in BUILTIN)})
+"""Names that only this package gives an encoding, also those that it does not have yet: the protocol's results are
+reported under them."""
+
+Role: TypeAlias = Literal["challenger", "primary", "reference", "secondary", "reported", "control", "other"]
+
+ROLES: Mapping[str, Role] = {
+    "markitdown": "primary",
+    "agent_xlsx": "primary",
+    "csv": "reference",
+    "markdown": "secondary",
+    "toon": "secondary",
+    "agent_cellprose": "reported",
+    "none": "control",
+}
+"""DESIGN section 4 and protocol section 1; everything else is ``other``, and compared."""

@@ -1,0 +1,106 @@
+"""Which models and encodings a plan has, and which of their pairs cannot be (DESIGN section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pytest_cellprose.encodings.base import Encoding
+from pytest_cellprose.method.roles import FINAL, ONE_SHOT, RESERVED_ENCODINGS
+from pytest_cellprose.models.registry import (
+    ModelError,
+    ModelSpec,
+    proposed_models,
+    resolve_model,
+    same_models,
+    with_effort,
+)
+from pytest_cellprose.options import Settings
+from pytest_cellprose.plan.problems import Draft, Problem
+from pytest_cellprose.providers.base import Provider
+from pytest_cellprose.store.manifest import PlannedOut
+
+
+@dataclass(frozen=True)
+class Registered:
+    """Everything that hooks brought."""
+
+    models: Mapping[str, ModelSpec]
+    encodings: Mapping[str, Encoding]
+    providers: Mapping[str, type[Provider]]
+    """By vendor."""
+
+
+def planned_encodings(settings: Settings, registered: Registered, draft: Draft) -> list[Encoding]:
+    """Those that were named, or the mode's own and every one of somebody else's; what is wrong goes into `draft`."""
+    known = registered.encodings
+    third_party = [name for name in known if name not in RESERVED_ENCODINGS]
+    default = [name for name in (FINAL if settings.final else ONE_SHOT) if name in known]
+    names = list(settings.encodings) if settings.encodings is not None else [*default, *third_party]
+    for name in names:
+        if name not in known:
+            draft.refuse(f"--cellprose-encodings: unknown encoding {name!r}: known are {', '.join(known)}")
+    if settings.challenger not in known:
+        draft.refuse(f"--cellprose-challenger: unknown encoding {settings.challenger!r}: known are {', '.join(known)}")
+    elif settings.challenger == "none":
+        draft.refuse("--cellprose-challenger: 'none' is the control and is never compared")
+    elif settings.challenger not in names:
+        draft.notes.append(f"the challenger {settings.challenger} is not in the plan: no verdicts")
+    if settings.baseline == "none":
+        draft.refuse("--cellprose-baseline: 'none' is the control and is never compared")
+    elif settings.baseline is not None and settings.baseline not in names:
+        draft.refuse(
+            f"--cellprose-baseline: encoding {settings.baseline!r} is not in the plan, which has {', '.join(names)}"
+        )
+    return [known[name] for name in names if name in known]
+
+
+def planned_models(settings: Settings, registered: Registered, draft: Draft) -> list[ModelSpec]:
+    """Those that were named, by option or ini, or the mode's own; what is wrong goes into `draft`."""
+    registry = registered.models
+    where = "--cellprose-models"
+    if settings.models is not None:
+        names = list(settings.models)
+    elif settings.ini_models and not settings.final:
+        names, where = list(dict.fromkeys(settings.ini_models)), "ini cellprose_models"
+    else:
+        names = proposed_models(registry)
+        if not settings.final:
+            names = [alias for alias, spec in registry.items() if spec.status == "offline"] + names
+    if settings.models is None:
+        names = list(dict.fromkeys([*names, *(alias for alias in settings.openweight if alias in registry)]))
+    models: list[ModelSpec] = []
+    for name in names:
+        try:
+            meant = name if settings.effort is None else with_effort(name, settings.effort, registry)
+            models.append(resolve_model(meant, registry))
+        except ModelError as error:
+            draft.refuse(f"{where}: {error}")
+    for one, other in same_models(models):
+        said = f"given twice: {one!r}" if one == other else f"one call under two names: {one!r} and {other!r}"
+        draft.refuse(f"{where}: {said}")
+    if settings.live:
+        lost = [model for model in models if model.vendor not in registered.providers]
+        if lost:
+            vendors = ", ".join(sorted({model.vendor for model in lost}))
+            draft.gate.append(
+                Problem(
+                    f"no provider for {vendors} in this version: {', '.join(m.alias for m in lost)} cannot be "
+                    "called; name other models with --cellprose-models"
+                )
+            )
+    return models
+
+
+def planned_out(models: Iterable[ModelSpec], encodings: Iterable[Encoding]) -> list[PlannedOut]:
+    """The offline reader can only read a text that somebody wrote a decoder for."""
+    return [
+        PlannedOut(
+            model=model.alias,
+            encoding=encoding.name,
+            reason=f"encoding {encoding.name!r} has no decoder: {model.alias} cannot read it",
+        )
+        for model in models
+        for encoding in encodings
+        if not model.live and encoding.decode is None and encoding.name != "none"
+    ]

@@ -1,0 +1,82 @@
+"""How many output tokens a call is expected to use: from earlier runs' records where there are any, else assumed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_cellprose.measure.expected_output import Outputs, Recorded
+from pytest_cellprose.models.registry import ModelSpec
+from pytest_cellprose.store.records import Store
+
+MOST_RUNS = 20
+"""The latest ones, so that planning stays fast however many runs are stored."""
+
+
+def recorded_outputs(out: Path, models: Sequence[ModelSpec]) -> Outputs:
+    """What the runs under `out` recorded of these models: same model id, same settings, development records only.
+
+    Runs and lines that this version cannot read are passed by: an estimate needs none of them.
+    """
+    live = [model for model in models if model.live]
+    if not live:
+        return Outputs()
+    recorded: dict[str, dict[str, Recorded]] = {}
+    runs: list[str] = []
+    for store in _stores(out, {model.model_id for model in live}):
+        found = False
+        for fields in _records(store):
+            for model in live:
+                call = _call(fields, model)
+                if call is not None:
+                    encoding, one = call
+                    of_model = recorded.setdefault(model.alias, {})
+                    of_model[encoding] = of_model[encoding] + one if encoding in of_model else one
+                    found = True
+        if found:
+            runs.append(store.run)
+        if len(runs) == MOST_RUNS:
+            break
+    return Outputs(recorded=recorded, runs=runs)
+
+
+def _stores(out: Path, model_ids: set[str]) -> Iterator[Store]:
+    """Runs that called one of the models, latest first."""
+    for path in sorted((out / "runs").glob("*.json"), reverse=True):
+        try:
+            manifest = json.loads(path.read_bytes())
+            skipped = manifest["matrix"]["skipped_models"]
+            called = {model["model_id"] for model in manifest["models"] if model["alias"] not in skipped}
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        if called & model_ids:
+            yield Store(out, path.stem)
+
+
+def _records(store: Store) -> Iterator[Mapping[str, Any]]:
+    try:
+        with store.records_path("development").open("rb") as stream:
+            for line in stream:
+                try:
+                    fields = json.loads(line)
+                except ValueError:
+                    continue
+                if isinstance(fields, dict):
+                    yield fields
+    except OSError:
+        return
+
+
+def _call(fields: Mapping[str, Any], model: ModelSpec) -> tuple[str, Recorded] | None:
+    """A record's encoding and output, if it is a measured call of `model` as it would be called now."""
+    try:
+        used, tokens, questions = fields["model"], fields["usage"]["output"], len(fields["kinds"])
+        same = used["requested"] == model.model_id
+        same = same and used["settings"] == {"max_tokens": model.max_tokens, **model.settings}
+        if not same or fields["outcome"]["status"] == "fault" or not isinstance(tokens, int) or not questions:
+            return None
+        return str(fields["cell"]["encoding"]), Recorded(calls=1, questions=questions, tokens=tokens)
+    except (KeyError, TypeError):
+        return None

@@ -1,0 +1,165 @@
+"""Which workbooks a plan has, and which of their questions (DESIGN section 4): the mode's sets, named, drawn,
+readable, and certified."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_cellprose.measure.cache import TextCache
+from pytest_cellprose.measure.engine import workbook_extents
+from pytest_cellprose.options import Settings
+from pytest_cellprose.plan.problems import Draft
+from pytest_cellprose.questions.schema import check_against
+from pytest_cellprose.sets.certify import Reason
+from pytest_cellprose.sets.check import uncertified
+from pytest_cellprose.sets.discover import Discovery, Found
+from pytest_cellprose.sets.draw import LookedAt, drawn, looked_at
+from pytest_cellprose.sets.frozen import differences, frozen_set
+from pytest_cellprose.sets.split import SEED, Split
+from pytest_cellprose.store.layout import StoreError
+from pytest_cellprose.wording import counted, relative, some
+from pytest_cellprose.workbook.model import WorkbookError
+
+CHECK = "python -m pytest_cellprose sets check"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The workbooks of a plan."""
+
+    workbooks: Sequence[Found]
+    uncertified: dict[str, dict[str, list[Reason]]]
+    """By workbook: the questions that are left out, by id, and why."""
+    before: LookedAt
+    """What the excluded runs looked at."""
+    excluded: Sequence[str]
+    """Held-out workbooks that are left out because of it."""
+
+
+def choose(settings: Settings, discovery: Discovery, splits: Sequence[Split], cache: TextCache, draft: Draft) -> Choice:
+    """The workbooks of the mode's sets that the settings leave; what is wrong with them goes into `draft`.
+
+    `splits` are the committed ones.
+    """
+    eligible = [found for found in discovery.found if settings.final or found.set == "development"]
+    before, excluded = LookedAt(), list[str]()
+    if settings.final:
+        before = _looked_at(settings, draft)
+        eligible, excluded = _drawn(settings, discovery, eligible, before, splits, draft)
+    if settings.workbooks is not None:
+        eligible = _named(settings, discovery, eligible, draft)
+    _check(eligible, cache, draft)
+    left_out = _uncertified(settings, eligible, discovery, cache, draft)
+    return Choice(eligible, left_out, before, excluded)
+
+
+def _named(settings: Settings, discovery: Discovery, eligible: Sequence[Found], draft: Draft) -> list[Found]:
+    assert settings.workbooks is not None
+    by_name = {found.name: found for found in eligible}
+    for name in settings.workbooks:
+        if name in discovery.not_here:
+            draft.refuse(
+                f"--cellprose-workbooks: {name!r} has questions, but its workbook is in no cells folder: "
+                "name its folder with --cellprose-cells DIR"
+            )
+        elif name not in by_name:
+            draft.refuse(f"--cellprose-workbooks: unknown workbook {name!r}: known are {', '.join(by_name) or 'none'}")
+    if settings.final:
+        draft.unpublishable.append("--cellprose-workbooks: a choice of workbooks by name")
+    return [by_name[name] for name in by_name if name in settings.workbooks]
+
+
+def _check(workbooks: Sequence[Found], cache: TextCache, draft: Draft) -> None:
+    """Whether each can be read, and has the places that its questions name."""
+    for found in workbooks:
+        try:
+            extents = workbook_extents(found.workbook_path, found.workbook_sha256, cache)
+        except WorkbookError as error:
+            why = error if found.set == "development" else "cannot be read"
+            draft.refuse(f"{found.question_path}: workbook: {why}")
+            continue
+        for problem in check_against(found.questions, extents):
+            draft.refuse(f"{found.question_path}: {problem if found.set == 'development' else problem.sealed}")
+        if found.changed is not None:
+            draft.notes.append(found.changed)
+            draft.deviations.append(found.changed)
+
+
+def _uncertified(
+    settings: Settings, workbooks: Sequence[Found], discovery: Discovery, cache: TextCache, draft: Draft
+) -> dict[str, dict[str, list[Reason]]]:
+    """Which questions are not certified, and are left out. A question file with none left is refused."""
+    if draft.problems:  # it will be refused, and evidence cannot be read from files that are wrong
+        return {}
+    result = uncertified(workbooks, discovery.found, cache)
+    left = {found.name: len(found.questions.without(result[found.name]).questions) for found in workbooks}
+    why = f"`{CHECK} {shlex.join(relative(folder, Path.cwd()) for folder in settings.cells)}` says why"
+    left_out = [f"{name} {question}: {', '.join(said)}" for name, of in result.items() for question, said in of.items()]
+    if left_out:
+        draft.notes.append(
+            f"{counted(len(left_out), 'question')} of {sum(left.values()) + len(left_out):,} not certified and left "
+            f"out ({some(left_out, most=2)}): {why}"
+        )
+    for found in workbooks:
+        if not left[found.name]:
+            reasons = sorted({reason for said in result[found.name].values() for reason in said})
+            draft.refuse(f"{found.question_path}: no question is certified ({', '.join(reasons)}): {why}")
+    return result
+
+
+def _looked_at(settings: Settings, draft: Draft) -> LookedAt:
+    try:
+        return looked_at(settings.out, settings.exclude)
+    except StoreError as error:
+        draft.refuse(f"--cellprose-exclude: {error}")
+        return LookedAt()
+
+
+def _drawn(
+    settings: Settings,
+    discovery: Discovery,
+    eligible: list[Found],
+    before: LookedAt,
+    splits: Sequence[Split],
+    draft: Draft,
+) -> tuple[list[Found], list[str]]:
+    """Held-out workbooks of a final run: all that are known, or a seeded draw, without those looked at before; and
+    the names of these."""
+    absent = {name for name, side in discovery.not_here.items() if side == "heldout"} | discovery.known_heldout
+    heldout = dict.fromkeys(absent, "")
+    heldout.update((found.name, found.workbook_sha256) for found in eligible if found.set == "heldout")
+    excluded = sorted(name for name, sha256 in heldout.items() if (name, sha256) in before)
+    names = drawn(heldout, settings.subset, seed_of(settings, discovery), excluded)
+    _hold_against_frozen(heldout, discovery, splits, draft)
+    cuts = [] if settings.subset is None else [f"seed {seed_of(settings, discovery)}"]
+    if settings.exclude:
+        cuts.append(f"{len(excluded)} left out that were looked at by {', '.join(before.runs)}")
+        draft.notes.append(f"held-out workbooks: {cuts[-1]}")
+        if excluded and not names:
+            draft.refuse("--cellprose-exclude: every held-out workbook was looked at by those runs: none is left")
+    if cuts:
+        draft.deviations.append(f"scope cut: {len(names)} of {len(heldout)} held-out workbooks, {', '.join(cuts)}")
+    missing = sorted(names - {found.name for found in eligible})
+    if missing:
+        draft.refuse(
+            f"{counted(len(missing), 'held-out workbook')} not here ({some(missing)}): build the sets, name "
+            "their folders with --cellprose-cells DIR, or draw fewer with --cellprose-subset N"
+        )
+    return [found for found in eligible if found.set == "development" or found.name in names], excluded
+
+
+def _hold_against_frozen(heldout: Iterable[str], discovery: Discovery, splits: Sequence[Split], draft: Draft) -> None:
+    """A held-out set that is not wholly the frozen one, or more than it, rules publication out, whatever is drawn."""
+    found = differences(frozen_set(splits), heldout, discovery).sentences(most=8)
+    if found:
+        draft.unpublishable.append(f"the held-out set is not the frozen one: {'; '.join(found)}")
+
+
+def seed_of(settings: Settings, discovery: Discovery) -> int:
+    """Of a draw of held-out workbooks."""
+    if settings.seed is not None:
+        return settings.seed
+    return SEED if discovery.seed is None else discovery.seed

@@ -1,0 +1,34 @@
+"""TODO"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 cell``, ``1,062 cells``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def some(names: Sequence[str], most: int = 4) -> str:
+    """The first few, and how many more there are."""
+    return ", ".join(names[:most]) + (f", and {len(names) - most} more" if len(names) > most else "")
+
+
+def relative(path: Path, root: Path) -> str:
+    """The path as seen from `root`, if it lies below."""
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+
+
+NANOUSD = 10**9
+
+
+def dollars(nanousd: int) -> str:
+    """For a reader: at least cents, and two digits that say something (``$0.0012``, ``$12.35``)."""
+    value = Decimal(nanousd) / NANOUSD
+    if value == 0:
+        return "$0.00"
+    digits = max(2, 1 - value.adjusted())
+    return f"${value:,.{min(digits, 9)}f}"
