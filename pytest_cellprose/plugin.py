@@ -12,11 +12,10 @@ from pytest_cellprose.options import add_options, refuse_misread
 
 if TYPE_CHECKING:
     from pytest_cellprose.cell import Cell
+    from pytest_cellprose.session.controller import ControllerRun
     from pytest_cellprose.session.run import Run
 
 RUN = pytest.StashKey["Run | None"]()
-_WORKER_OUTPUT = "cellprose_untaken"
-_WORKER_PROBLEMS = "cellprose_problems"
 
 
 def _run(config: pytest.Config) -> Run | None:
@@ -27,16 +26,26 @@ def _run(config: pytest.Config) -> Run | None:
     return config.stash.get(RUN, None)
 
 
+def _planned(config: pytest.Config) -> ControllerRun | None:
+    """The same where it was planned; None in a worker."""
+    run = _run(config)
+    if run is None:
+        return None
+    from pytest_cellprose.session.controller import ControllerRun
+
+    return run if isinstance(run, ControllerRun) else None
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     add_options(parser)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     from pytest_cellprose import hookspecs
-    from pytest_cellprose.session import registry as builtin
+    from pytest_cellprose.session import registry
 
     pluginmanager.add_hookspecs(hookspecs)
-    pluginmanager.register(builtin, "cellprose-builtin")  # before any conftest, so that our names are taken first
+    pluginmanager.register(registry, "cellprose-builtin")  # before any conftest, so that our names are taken first
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -67,11 +76,18 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
                 for line in header_lines(run):
                     tell(config, line)
-    elif "cellprose_run" in worker_input:
-        from pytest_cellprose.remote.machines import arrive
+        return
+    from pytest_cellprose.session.worker import ORIGIN, PLAN, arrive
 
-        _take_up(config, arrive(session, worker_input))
-        config.pluginmanager.register(_PlainWarnings(), "cellprose-warnings")
+    if PLAN not in worker_input:
+        return
+    if ORIGIN in worker_input:
+        from pytest_cellprose.remote import machines
+
+        _take_up(config, machines.arrive(session))
+    else:
+        _take_up(config, arrive(config))
+    config.pluginmanager.register(_PlainWarnings(), "cellprose-warnings")
 
 
 def _has_header(config: pytest.Config) -> bool:
@@ -112,24 +128,28 @@ def _take_up(config: pytest.Config, run: Run | None) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """xdist: hand a worker the finished plan."""
-    run = _run(node.config)
-    if run is not None:
-        from pytest_cellprose.remote.machines import hand_out
+    run = _planned(node.config)
+    if run is None:
+        return
+    from pytest_cellprose.session.controller import hand_out
+    from pytest_cellprose.session.schedule import is_apart
 
+    if is_apart(node.gateway.spec):
+        from pytest_cellprose.remote import machines
+
+        machines.hand_out(run, node)
+    else:
         hand_out(run, node)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:
     """xdist: hear of the calls that a worker let finish, or that it died, before its tests go to the others."""
-    run = _run(node.config)
-    if run is None:
-        return
-    output = getattr(node, "workeroutput", {})
-    run.untaken += output.get(_WORKER_OUTPUT, [])
-    run.problems += output.get(_WORKER_PROBLEMS, [])
-    if error is not None:
-        run.engine.store.note_death()
+    run = _planned(node.config)
+    if run is not None:
+        from pytest_cellprose.session.controller import hear_last
+
+        hear_last(run, getattr(node, "workeroutput", {}), died=error is not None)
 
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)
@@ -138,7 +158,7 @@ def pytest_handlecrashitem(crashitem: str, report: pytest.TestReport, sched: Any
 
     What a worker elsewhere stored of it may still come, with the worker that replaces it.
     """
-    run = _run(sched.config)
+    run = _planned(sched.config)
     if run is None:
         return
     from pytest_cellprose.session.schedule import is_apart
@@ -160,8 +180,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    run = _run(config)
-    if run is None or run.plan is None:
+    run = _planned(config)
+    if run is None:
         return []
     mode = run.spec.manifest.mode
     first, *rest = run.plan.notes
@@ -215,40 +235,24 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     run = _run(session.config)
     if run is None:
         return
-    from pytest_cellprose.session.controller import in_plan_order, judge_selection, open_store, select
     from pytest_cellprose.session.other_plugins import keep_from_repeating
-    from pytest_cellprose.session.run import cell_of
+    from pytest_cellprose.session.run import cell_of, in_plan_order, select
 
     session.items[:] = in_plan_order(run, session.items)
     keep_from_repeating(session.config, filter(cell_of, session.items))
     select(run, map(cell_of, session.items))
-    if run.plan is not None and not session.config.option.collectonly:
-        _require_environment(run)
-        judge_selection(run, session.config.invocation_params.args)
-        open_store(run)
-    if run.sender is not None:
-        run.sender.require_environment(session)
+    run.collected(session)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
     """xdist: judge the selection in the controller, which sees node ids only."""
-    run = _run(node.config)
+    run = _planned(node.config)
     if run is not None and not run.selected:
-        from pytest_cellprose.session.controller import judge_selection, open_store, select_by_node_ids
+        from pytest_cellprose.session.controller import admit_selection, select_by_node_ids
 
         select_by_node_ids(run, ids)
-        _require_environment(run)
-        judge_selection(run, node.config.invocation_params.args)
-        open_store(run)
-
-
-def _require_environment(run: Run) -> None:
-    """Refuse a selection whose models cannot be called for want of a key or an address (exit code 4)."""
-    lacking = run.engine.not_ready(filter(run.runs, run.selected))
-    if lacking:
-        text = "\n".join(["cellprose:", *(f"  {sentence}" for sentence in lacking)])
-        pytest.exit(text, returncode=pytest.ExitCode.USAGE_ERROR)
+        admit_selection(run, node.config.invocation_params.args)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -380,23 +384,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if not run.finish_calls(session.config):
         session.exitstatus = pytest.ExitCode.INTERRUPTED
     run.finish_keeping()
-    if run.plan is None:
-        output: dict[str, Any] = session.config.workeroutput  # type: ignore[attr-defined]
-        output[_WORKER_OUTPUT], output[_WORKER_PROBLEMS] = run.untaken, run.problems
-        if run.sender is not None:
-            output.update(run.sender.rest())
-        return
-    from pytest_cellprose.session.controller import finish, unmeasured
-
-    finish(run)
-    stopped = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.INTERRUPTED)  # xdist interrupts to stop
-    if (run.problems and stopped) or (unmeasured(run) and session.exitstatus == pytest.ExitCode.OK):
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    run.end(session)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    run = _run(config)
-    if run is None or run.plan is None:
+    run = _planned(config)
+    if run is None:
         return
     from pytest_cellprose.session.terminal import plan_lines, summary_lines
 

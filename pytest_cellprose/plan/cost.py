@@ -81,6 +81,13 @@ def cap_lines(engine: Engine, cells: Collection[CellId], in_flight: int) -> list
     return lines
 
 
+def shares(caps: Mapping[str, int], processes: int, apart: int) -> tuple[dict[str, int], dict[str, int]]:
+    """Caps in nano-dollars for the processes that share the run's ledger together, and for each of the `apart`
+    that have one of their own: an equal share for every process."""
+    each = {vendor: cap // max(1, processes) for vendor, cap in caps.items()}
+    return {vendor: cap - apart * each[vendor] for vendor, cap in caps.items()}, each
+
+
 def share_lines(caps: Collection[str], processes: int, apart: int) -> list[str]:
     """How caps are divided when `apart` of the processes have ledgers of their own, on other machines."""
     if not apart or not caps:

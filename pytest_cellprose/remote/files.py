@@ -195,10 +195,3 @@ class SendingStore(Store):
 
 def _line(record: Record) -> str:
     return record.model_dump_json()
-
-
-def shares(caps: Mapping[str, int], processes: int, apart: int) -> tuple[dict[str, int], dict[str, int]]:
-    """Caps in nano-dollars for the processes that share the run's ledger together, and for each of the `apart`
-    that have one of their own: an equal share for every process."""
-    each = {vendor: cap // max(1, processes) for vendor, cap in caps.items()}
-    return {vendor: cap - apart * each[vendor] for vendor, cap in caps.items()}, each

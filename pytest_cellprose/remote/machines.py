@@ -27,23 +27,18 @@ from pytest_cellprose.remote.files import (
     record_digests,
     relocated,
     remove_token,
-    shares,
     software_problems,
 )
+from pytest_cellprose.session.controller import ControllerRun, shares_of, take_place
 from pytest_cellprose.session.registry import registered
-from pytest_cellprose.session.run import Run
-from pytest_cellprose.session.schedule import is_apart, place_of
-from pytest_cellprose.session.worker import received_run
+from pytest_cellprose.session.schedule import place_of
+from pytest_cellprose.session.worker import ORIGIN, PLAN, WorkerRun, received_run
 from pytest_cellprose.store.account import Account, of_call
 from pytest_cellprose.store.layout import StoreError
 from pytest_cellprose.store.ledger import LedgerState, settled_cost
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-PLAN = "cellprose_run"  # plugin.py looks for it, and for the place, without importing this module
-PLACE = "cellprose_place"
-_ORIGIN = "cellprose_origin"
 
 RECORD = "cellprose_record"
 """Name of the user property that carries a stored record to the controller, which takes it off the report."""
@@ -55,38 +50,28 @@ _REFUSAL = "cellprose_refusal"
 # --- the controller
 
 
-def hand_out(run: Run, node: Any) -> None:
-    """Give a worker that is about to start the plan, with its share of the caps, and its place among the workers."""
-    specs = node.nodemanager.specs
-    apart = [is_apart(spec) for spec in specs]
-    before = run.spec.spent_before
-    room = {vendor: max(0, cap - before.get(vendor, 0)) for vendor, cap in run.spec.caps.items()}
-    here, each = shares(room, len(specs), sum(apart))
-    place = place_of(node)
-    given = node.workerinput
-    if node.config.option.dist == "load":
-        given[PLACE] = None if place in run.placed else place  # none for one that replaces a crashed worker
-    run.placed.add(place)
-    here = {vendor: share + before.get(vendor, 0) for vendor, share in here.items()}
-    spec = run.spec.model_copy(update={"caps": here})
-    if is_apart(node.gateway.spec):
-        receiver = _receiver(run, node.config)
-        spec = run.spec.model_copy(update={"caps": each, "spent_before": {}, "ledger": f"ledger-{place}.json"})
-        given[_ORIGIN] = receiver.origin.model_dump_json()
-    given[PLAN] = spec.model_dump_json()
+def hand_out(run: ControllerRun, node: Any) -> None:
+    """Give a worker elsewhere that is about to start the plan, its share of the caps, and its place."""
+    receiver = _receiver(run, node.config)
+    each = shares_of(run, node)[1]
+    update = {"caps": each, "spent_before": {}, "ledger": f"ledger-{place_of(node)}.json"}
+    node.workerinput[ORIGIN] = receiver.origin.model_dump_json()
+    node.workerinput[PLAN] = run.spec.model_copy(update=update).model_dump_json()
+    take_place(run, node)
 
 
-def _receiver(run: Run, config: pytest.Config) -> Receiver:
-    if run.receiver is None:
-        run.receiver = Receiver(run, config)
-        config.pluginmanager.register(run.receiver, "cellprose-receiver")
-    return run.receiver
+def _receiver(run: ControllerRun, config: pytest.Config) -> Receiver:
+    if not isinstance(run.intake, Receiver):
+        run.intake = receiver = Receiver(run, config)
+        config.pluginmanager.register(receiver, "cellprose-receiver")
+        return receiver
+    return run.intake
 
 
 class Receiver:
     """Takes in what workers elsewhere send: records into the run's store, each once, and what was spent."""
 
-    def __init__(self, run: Run, config: pytest.Config) -> None:
+    def __init__(self, run: ControllerRun, config: pytest.Config) -> None:
         self.origin = Origin(
             root=config.rootpath,
             cells=list(cells_folders(config)),
@@ -168,7 +153,7 @@ def _by_records(spec: RunSpec, records: Iterable[Record]) -> LedgerState:
 class Sender:
     """Sends what this machine has stored with each report, and the rest when the worker ends."""
 
-    def __init__(self, run: Run, store: SendingStore | None) -> None:
+    def __init__(self, run: WorkerRun, store: SendingStore | None) -> None:
         self._run = run
         self._store = store
 
@@ -193,13 +178,10 @@ class Sender:
             raise session.Failed(session.shouldfail)
 
 
-def arrive(session: pytest.Session, given: dict[str, Any]) -> Run | None:
-    """The run, in a worker; None in one that refuses to take part."""
-    if _ORIGIN not in given:
-        run = received_run(session.config, RunSpec.model_validate_json(given[PLAN]))
-        run.engine.keeper.follow()
-        return run
-    origin = Origin.model_validate_json(given[_ORIGIN])
+def arrive(session: pytest.Session) -> WorkerRun | None:
+    """The run, in a worker elsewhere; None in one that refuses to take part."""
+    given: dict[str, Any] = session.config.workerinput  # type: ignore[attr-defined]
+    origin = Origin.model_validate_json(given[ORIGIN])
     problems = software_problems(json.loads(given[PLAN])["manifest"], package_sha256())
     if not problems:
         try:
@@ -213,7 +195,7 @@ def arrive(session: pytest.Session, given: dict[str, Any]) -> Run | None:
     return None
 
 
-def _settled(config: pytest.Config, planned: RunSpec, origin: Origin) -> tuple[Run, list[str]]:
+def _settled(config: pytest.Config, planned: RunSpec, origin: Origin) -> tuple[WorkerRun, list[str]]:
     """The run with this machine's files, and what is wrong with them."""
     offered = registered(config)
     folders = cells_folders(config)
@@ -221,10 +203,11 @@ def _settled(config: pytest.Config, planned: RunSpec, origin: Origin) -> tuple[R
     store = SendingStore(spec.out, spec.manifest.run)
     shared = reads_token(store, origin.token)
     run = received_run(config, spec, None if shared else store)
-    run.sender = Sender(run, None if shared else store)
+    sender = Sender(run, None if shared else store)
+    run.outbox = sender
     problems = input_problems(spec, origin, offered.encodings, offered.providers)
     if not problems:
-        config.pluginmanager.register(run.sender, "cellprose-sender")
+        config.pluginmanager.register(sender, "cellprose-sender")
         if not shared:
             store.recall()
     return run, problems

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
@@ -11,22 +12,72 @@ from pytest_cellprose.cell import CellFault
 from pytest_cellprose.measure.cache import TextCache
 from pytest_cellprose.measure.engine import Engine
 from pytest_cellprose.measure.inputs import made_now, made_so_far
-from pytest_cellprose.options import cache_folder, cells_folders, read_settings
-from pytest_cellprose.plan.build import CommandLine, build_plan, with_inputs
+from pytest_cellprose.options import Settings, cache_folder, cells_folders, read_settings
+from pytest_cellprose.plan.build import CommandLine, Plan, build_plan, with_inputs
 from pytest_cellprose.plan.command_line import reaches_cell_test
-from pytest_cellprose.plan.cost import approval_problem
+from pytest_cellprose.plan.cost import approval_problem, shares
 from pytest_cellprose.plan.problems import PlanError, Problem
 from pytest_cellprose.record.record import CellId, utc_now
 from pytest_cellprose.session.items import CellTests
 from pytest_cellprose.session.other_plugins import refusals
 from pytest_cellprose.session.registry import admission_hook, registered
-from pytest_cellprose.session.run import Run, cell_of
+from pytest_cellprose.session.run import Run, select
+from pytest_cellprose.session.worker import PLACE, PLAN, PROBLEMS, UNTAKEN
 from pytest_cellprose.session.xdist_internals import workers
 from pytest_cellprose.store.identity import with_encoded
 from pytest_cellprose.store.layout import StoreError
 
+if TYPE_CHECKING:
+    from pytest_cellprose.report.model import Report
 
-def planned_run(config: pytest.Config) -> Run | None:
+
+class Intake(Protocol):
+    """What takes in the records of workers elsewhere."""
+
+    notes: list[str]
+    """What went wrong, for the summary."""
+
+    def close(self) -> None:
+        """Add up what was spent elsewhere."""
+
+
+@dataclass(kw_only=True)
+class ControllerRun(Run):
+    """The run where it was planned: in a pytest without workers, or in the one that has them."""
+
+    plan: Plan
+    settings: Settings
+    processes: int = 1
+    """How many of xdist's workers, or 1."""
+    apart: int = 0
+    """How many of them are started elsewhere."""
+    placed: set[int] = field(default_factory=set)
+    """Places among the workers that were taken once."""
+    intake: Intake | None = None
+    """Only where there are workers elsewhere."""
+    report: Report | None = None
+    """Once the session is over."""
+    damaged: list[str] = field(default_factory=list)
+    """Lines of the store that a crash cut short."""
+
+    @property
+    def in_flight(self) -> int:
+        """How many calls may run at once, in all processes."""
+        return self.processes * max(self.spec.in_flight.values())
+
+    def collected(self, session: pytest.Session) -> None:
+        if not session.config.option.collectonly:
+            admit_selection(self, session.config.invocation_params.args)
+
+    def end(self, session: pytest.Session) -> None:
+        """Write the reports from the store, and say by the exit code whether all was measured."""
+        finish(self)
+        stopped = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.INTERRUPTED)  # xdist interrupts to stop
+        if (self.problems and stopped) or (unmeasured(self) and session.exitstatus == pytest.ExitCode.OK):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def planned_run(config: pytest.Config) -> ControllerRun | None:
     """Build and gate the plan, in the controller, if the command line reaches a test that takes a cell.
 
     Raises `pytest.UsageError` with everything that is wrong.
@@ -42,7 +93,7 @@ def planned_run(config: pytest.Config) -> Run | None:
     return build_run(config) if reached else None
 
 
-def build_run(config: pytest.Config) -> Run:
+def build_run(config: pytest.Config) -> ControllerRun:
     """The plan of the settings, gated; raises `pytest.UsageError`.
 
     Never in a worker, whose only way to a run is `received_run`: a plan of its own would buy every cell again.
@@ -65,21 +116,18 @@ def build_run(config: pytest.Config) -> Run:
         plan = build_plan(settings, line, offered, config.rootpath, cache)
     except PlanError as error:
         raise pytest.UsageError(str(error)) from None
-    session = Engine(plan.spec, offered.encodings, offered.providers, admission_hook(config))
+    engine = Engine(plan.spec, offered.encodings, offered.providers, admission_hook(config))
     if plan.spec.manifest.mode != "development":  # what can be sent is on record, and compared, before the first call
-        plan = with_inputs(plan, made_now(session))
-        session.spec = plan.spec
+        plan = with_inputs(plan, made_now(engine))
+        engine.spec = plan.spec
     specs = getattr(config.option, "tx", ())
-    processes = workers(getattr(config.option, "numprocesses", None), specs)
-    in_flight = processes * max(plan.spec.in_flight.values())
-    return Run(
-        plan.spec,
-        session,
-        plan,
-        settings,
-        in_flight=in_flight,
+    return ControllerRun(
+        spec=plan.spec,
+        engine=engine,
         tests=CellTests(plan.spec.fault_retries),
-        processes=processes,
+        plan=plan,
+        settings=settings,
+        processes=workers(getattr(config.option, "numprocesses", None), specs),
         apart=_apart(specs),
     )
 
@@ -93,22 +141,47 @@ def _apart(specs: Sequence[str]) -> int:
     return sum(map(is_apart, one_by_one(specs)))
 
 
-def in_plan_order(run: Run, items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """The items with those that take a cell in the plan's order; every other item keeps its place."""
-    takers = [item for item in items if cell_of(item) in run.position]
-    ordered = iter(sorted(takers, key=lambda item: run.position[cell_of(item)]))  # type: ignore[index]
-    taking = set(map(id, takers))
-    return [next(ordered) if id(item) in taking else item for item in items]
+def hear_last(run: ControllerRun, output: Mapping[str, Any], *, died: bool) -> None:
+    """What a worker that has ended says at the end, or that it died, which is told to all processes."""
+    run.untaken += output.get(UNTAKEN, [])
+    run.problems += output.get(PROBLEMS, [])
+    if died:
+        run.engine.store.note_death()
 
 
-def select(run: Run, cells: Iterable[CellId | None]) -> None:
-    """Note which cells the selected tests take."""
-    counts = Counter(cell for cell in cells if cell is not None)
-    run.selected = tuple(counts)
-    run.shared = {cell for cell, tests in counts.items() if tests > 1}
+def hand_out(run: ControllerRun, node: Any) -> None:
+    """Give a local worker that is about to start the plan, and its place among the workers.
+
+    Of the caps, all local processes share what those elsewhere leave: they have one ledger.
+    """
+    node.workerinput[PLAN] = run.spec.model_copy(update={"caps": shares_of(run, node)[0]}).model_dump_json()
+    take_place(run, node)
 
 
-def select_by_node_ids(run: Run, node_ids: Iterable[str]) -> None:
+def shares_of(run: ControllerRun, node: Any) -> tuple[dict[str, int], dict[str, int]]:
+    """The caps of the processes that share the run's ledger, and of each one elsewhere.
+
+    What the runs before it spent is taken off before the rest is shared, and counts in the ledger that is here.
+    """
+    from pytest_cellprose.session.schedule import is_apart
+
+    specs, before = node.nodemanager.specs, run.spec.spent_before
+    room = {vendor: max(0, cap - before.get(vendor, 0)) for vendor, cap in run.spec.caps.items()}
+    here, each = shares(room, len(specs), sum(map(is_apart, specs)))
+    return {vendor: share + before.get(vendor, 0) for vendor, share in here.items()}, each
+
+
+def take_place(run: ControllerRun, node: Any) -> None:
+    """Tell a worker its place; none to one that replaces a crashed worker, and where xdist's own order holds."""
+    from pytest_cellprose.session.schedule import place_of
+
+    place = place_of(node)
+    if node.config.option.dist == "load":
+        node.workerinput[PLACE] = None if place in run.placed else place
+    run.placed.add(place)
+
+
+def select_by_node_ids(run: ControllerRun, node_ids: Iterable[str]) -> None:
     """The same from node ids, which is all that an xdist controller gets to see of its workers' items."""
     select(run, _cells_in(run, node_ids))
 
@@ -132,7 +205,7 @@ def _as_in_node_id(text: str) -> str:
     return text.encode("unicode_escape").decode("ascii")
 
 
-def note_crash(run: Run, node_id: str, worker: str) -> str | None:
+def note_crash(run: ControllerRun, node_id: str, worker: str) -> str | None:
     """Record that a test's cell was not measured because xdist's worker died; what is to be said of it.
 
     None for a test of no cell, and for a cell that was measured before.
@@ -146,20 +219,34 @@ def note_crash(run: Run, node_id: str, worker: str) -> str | None:
         return str(error)
 
 
-def money_problem(run: Run) -> Problem | None:
+def money_problem(run: ControllerRun) -> Problem | None:
     """Why the selected cells may not be paid for; None if they may."""
-    assert run.settings is not None
     return approval_problem(run.engine, filter(run.runs, run.selected), run.settings.approve_usd)
 
 
-def judge_selection(run: Run, invocation: Sequence[str]) -> None:
+def admit_selection(run: ControllerRun, invocation: Sequence[str]) -> None:
+    """Before the first call: keys, money and the run's folder, in this order; each refuses with exit code 4."""
+    require_environment(run)
+    judge_selection(run, invocation)
+    open_store(run)
+
+
+def require_environment(run: ControllerRun) -> None:
+    """Refuse a selection whose models cannot be called for want of a key or an address."""
+    lacking = run.engine.not_ready(filter(run.runs, run.selected))
+    if lacking:
+        text = "\n".join(["cellprose:", *(f"  {sentence}" for sentence in lacking)])
+        pytest.exit(text, returncode=pytest.ExitCode.USAGE_ERROR)
+
+
+def judge_selection(run: ControllerRun, invocation: Sequence[str]) -> None:
     """Before the first call: refuse a selection that costs more than was approved (exit code 4)."""
     problem = money_problem(run)
     if problem is not None:
         pytest.exit(str(PlanError([problem], invocation)), returncode=pytest.ExitCode.USAGE_ERROR)
 
 
-def open_store(run: Run) -> None:
+def open_store(run: ControllerRun) -> None:
     """Before the first call: lock the run's folder, and refuse one that cannot be written (exit code 4)."""
     if any(map(run.runs, run.selected)):
         try:
@@ -168,11 +255,11 @@ def open_store(run: Run) -> None:
             pytest.exit(f"cellprose: {error}", returncode=pytest.ExitCode.USAGE_ERROR)
 
 
-def finish(run: Run) -> None:
+def finish(run: ControllerRun) -> None:
     """Close the run: the manifest gets its end, and the reports are written from the store."""
     store, keeper = run.engine.store, run.engine.keeper
-    if run.receiver is not None:
-        run.receiver.close()
+    if run.intake is not None:
+        run.intake.close()
     if not keeper.is_open:
         return
     rescued = keeper.rescued()
@@ -187,7 +274,7 @@ def finish(run: Run) -> None:
     keeper.close()
 
 
-def _write_reports(run: Run) -> None:
+def _write_reports(run: ControllerRun) -> None:
     """Raises OSError and `StoreError`."""
     from pytest_cellprose.report.write import write_reports
 
@@ -200,7 +287,7 @@ def _write_reports(run: Run) -> None:
     run.report = write_reports(store.folder, manifest, store.records(run.damaged.append))
 
 
-def unmeasured(run: Run) -> bool:
+def unmeasured(run: ControllerRun) -> bool:
     """Whether cells that no failed test stands for were not measured, so that the run is no success.
 
     In a final run that is any planned cell; else one that was to run again when its worker died.

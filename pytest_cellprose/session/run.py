@@ -1,17 +1,18 @@
 """A planned run as one process sees it: it hands out the cells, keeps their calls running, and sees them to the end.
 
-Kept in ``config.stash``, once in the controller and once in every xdist worker.
+Kept in ``config.stash``: `ControllerRun` in the controller, `WorkerRun` in every xdist worker.
 """
 
 from __future__ import annotations
 
 import signal
 import threading
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -19,67 +20,54 @@ from pytest_cellprose.cell import Cell
 from pytest_cellprose.measure.engine import Engine
 from pytest_cellprose.measure.prefetch import Prefetch
 from pytest_cellprose.measure.spec import RunSpec
-from pytest_cellprose.plan.build import Plan
 from pytest_cellprose.record.plain import visible
 from pytest_cellprose.record.record import CellId, Record
 from pytest_cellprose.session.items import CellTests
-from pytest_cellprose.session.xdist_internals import announce, hear_out, told_to_end
+from pytest_cellprose.session.xdist_internals import hear_out
 from pytest_cellprose.store.keeper import NoMoreCalls
 from pytest_cellprose.store.layout import StoreError
 from pytest_cellprose.store.shards import own_cells
 from pytest_cellprose.wording import counted
 
-if TYPE_CHECKING:
-    from pytest_cellprose.options import Settings
-    from pytest_cellprose.remote.machines import Receiver, Sender
-    from pytest_cellprose.report.model import Report
-
 _GIVES_UP = "(Ctrl-C gives them up)"
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Run:
-    """A planned run, as this process sees it."""
+    """A planned run, as this process sees it. What differs by role is in the controller's and the worker's."""
 
     spec: RunSpec
     engine: Engine
-    plan: Plan | None = None
-    """Only in the controller."""
-    settings: Settings | None = None
-    """Only in the controller."""
+    tests: CellTests
+    """Runs the tests of this process that take a cell."""
     selected: tuple[CellId, ...] = ()
     """The cells that are left after deselection, in the order of their tests."""
-    in_flight: int = 1
-    """How many calls may run at once, in all processes."""
     shared: set[CellId] = field(default_factory=set)
     """Cells that more than one selected test takes."""
-    own: set[CellId | None] | None = None
-    """The cells of the tests that this worker was given at the start; None in the controller, and where another
-    scheduler than ours gives them out."""
     prefetch: Prefetch[CellId, Record] | None = None
     """Keeps the calls of coming tests running; only where live cells run."""
-    tests: CellTests = field(default_factory=lambda: CellTests(0))
-    """Runs the tests of this process that take a cell."""
-    worker: Any = None
-    """xdist's plugin; only in a worker."""
     untaken: list[str] = field(default_factory=list)
     """Cells that were called ahead and whose tests never asked for them, with what went wrong, if anything did."""
-    processes: int = 1
-    """How many of xdist's workers, or 1; only in the controller."""
-    apart: int = 0
-    """How many of them are started elsewhere; only in the controller."""
-    placed: set[int] = field(default_factory=set)
-    """Places among the workers that were taken once; only in the controller."""
-    receiver: Receiver | None = None
-    """Takes in what workers elsewhere send; only in a controller that has any."""
-    sender: Sender | None = None
-    """Sends what is stored here to the controller; only in a worker elsewhere."""
-    report: Report | None = None
-    """Once the session is over."""
-    damaged: list[str] = field(default_factory=list)
-    """Lines of the store that a crash cut short."""
     problems: list[str] = field(default_factory=list)
     """What kept records or reports from being written, in lines for the user; with any, the run is no success."""
+
+    @property
+    def process(self) -> str:
+        """``main``, or the name of xdist's worker."""
+        return "main"
+
+    def begin(self, item: pytest.Item) -> None:
+        """Before a test runs once more: the reports that come are about it."""
+
+    def collected(self, session: pytest.Session) -> None:
+        """When it is known which cells are selected, before the first of them runs."""
+
+    def end(self, session: pytest.Session) -> None:
+        """When the session ends and no call is under way."""
+
+    def told_to_end(self) -> bool:
+        """Whether no more tests are wanted of this process, although it has more."""
+        return False
 
     @cached_property
     def position(self) -> dict[CellId, int]:
@@ -119,10 +107,7 @@ class Run:
 
         No call is started ahead for a test that carries a skip mark, or that shares its cell with another.
         """
-        given = list(items or ())
-        if items is not None and self.worker is not None:
-            self.own = {cell_of(item) for item in given}
-        cells = [cell_of(item) for item in given if not any(map(item.get_closest_marker, ("skip", "skipif")))]
+        cells = [cell_of(item) for item in items or () if not any(map(item.get_closest_marker, ("skip", "skipif")))]
         vendor = {alias: model.vendor for alias, model in self.spec.models.items() if model.live}
         if self.calls_live_models:
             upcoming = [cell for cell in cells if cell and cell.model in vendor and cell not in self.shared]
@@ -134,21 +119,8 @@ class Run:
                 limited=lambda record: record.limited > 0,
                 last=lambda record: record.outcome.is_fault("authentication"),
                 halted=self.told_to_end,
-                changed=partial(self.engine.note_limit, self.worker.workerid if self.worker else "main"),
+                changed=partial(self.engine.note_limit, self.process),
             )
-
-    def begin(self, item: pytest.Item) -> None:
-        """Before a test runs once more: the reports that come are about it."""
-        if self.worker is not None:
-            announce(self.worker, item)
-
-    def told_to_end(self) -> bool:
-        """Whether xdist's controller wants no more tests of this worker.
-
-        Other schedulers than ours (``--dist loadfile``) send the end mark along with a worker's last tests: it then
-        says nothing, and whatever was given is run.
-        """
-        return self.worker is not None and self.own is not None and told_to_end(self.worker)
 
     def finish_calls(self, config: pytest.Config) -> bool:
         """Let the calls under way finish; they are paid for and recorded, whether a test asked for them or not.
@@ -186,8 +158,23 @@ class Run:
         return self.engine.prepared(cell, shared=self._may_be_stored(cell))()
 
     def _may_be_stored(self, cell: CellId) -> bool:
-        """Whether another test may have brought the cell's record: one that shares it, or one of a worker that died."""
-        return cell in self.shared or (self.own is not None and cell not in self.own)
+        """Whether another test may have brought the cell's record."""
+        return cell in self.shared
+
+
+def in_plan_order(run: Run, items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """The items with those that take a cell in the plan's order; every other item keeps its place."""
+    takers = [item for item in items if cell_of(item) in run.position]
+    ordered = iter(sorted(takers, key=lambda item: run.position[cell_of(item)]))  # type: ignore[index]
+    taking = set(map(id, takers))
+    return [next(ordered) if id(item) in taking else item for item in items]
+
+
+def select(run: Run, cells: Iterable[CellId | None]) -> None:
+    """Note which cells the selected tests take."""
+    counts = Counter(cell for cell in cells if cell is not None)
+    run.selected = tuple(counts)
+    run.shared = {cell for cell, tests in counts.items() if tests > 1}
 
 
 def run_faulted_again(run: Run, session: pytest.Session) -> None:

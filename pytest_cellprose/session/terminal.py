@@ -6,12 +6,11 @@ from pathlib import Path
 
 from pytest_cellprose.plan.cost import cap_lines, cost_lines, share_lines, skipped_line
 from pytest_cellprose.record.plain import visible
-from pytest_cellprose.session.controller import money_problem
-from pytest_cellprose.session.run import Run
+from pytest_cellprose.session.controller import ControllerRun, money_problem
 from pytest_cellprose.wording import counted, some
 
 
-def header_lines(run: Run) -> list[str]:
+def header_lines(run: ControllerRun) -> list[str]:
     """What a run that may cost money says of its plan at the start, selected or not: costs and caps."""
     if run.spec.manifest.mode == "development":
         return []
@@ -21,9 +20,8 @@ def header_lines(run: Run) -> list[str]:
     return said + share_lines(run.spec.caps, run.processes, run.apart)
 
 
-def plan_lines(run: Run) -> list[str]:
+def plan_lines(run: ControllerRun) -> list[str]:
     """What ``--collect-only`` says of the plan below its items: counts, costs, and what the gate would say."""
-    assert run.plan is not None
     shard = run.spec.manifest.shard
     share = "" if shard is None else f" (shard {shard}: {len(run.cells):,} cells)"
     lines = [f"{len(run.selected):,} of {len(run.position):,} planned cells selected{share}"]
@@ -36,7 +34,7 @@ def plan_lines(run: Run) -> list[str]:
     return list(map(visible, lines))
 
 
-def summary_lines(run: Run, width: int, *, colour: bool, unicode: bool) -> list[str]:
+def summary_lines(run: ControllerRun, width: int, *, colour: bool, unicode: bool) -> list[str]:
     """The terminal summary: the report's tables, what was skipped, and where the rest is to be found."""
     tables: list[str] = []
     lines: list[str] = []
@@ -47,8 +45,8 @@ def summary_lines(run: Run, width: int, *, colour: bool, unicode: bool) -> list[
         if run.damaged:
             lines.append(f"{len(run.damaged)} lines of the store were cut short by a crash: {run.damaged[0]}")
     lines += run.problems
-    if run.receiver is not None:
-        lines += run.receiver.notes
+    if run.intake is not None:
+        lines += run.intake.notes
     if run.untaken:
         lines.append(
             f"{len(run.untaken)} calls were under way when the run ended: let finish, paid for and recorded "
