@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_cellprose.commands.heldout import add_flag, is_held_out_workbook, refusal
 from pytest_cellprose.encodings import BUILTIN, find_encoding
 from pytest_cellprose.encodings.left_out import LeftOut, left_out
-from pytest_cellprose.measure.encode import LIMIT_SECONDS, EncodingFault, encode_text
 from pytest_cellprose.record.plain import visible
+from pytest_cellprose.suites.encode import LIMIT_SECONDS, EncodingFault, encode_text
 from pytest_cellprose.wording import counted, some
 from pytest_cellprose.workbook.model import Workbook, WorkbookError
 from pytest_cellprose.workbook.package import PackageError

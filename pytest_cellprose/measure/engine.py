@@ -7,7 +7,6 @@ nothing again.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -15,29 +14,27 @@ from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from threading import Lock
 
+from pytest_cellprose.cache import TextCache
 from pytest_cellprose.encodings import BUILTIN
 from pytest_cellprose.encodings.base import Encoding
+from pytest_cellprose.encodings.keys import encoding_key
 from pytest_cellprose.files import sha256_of
 from pytest_cellprose.measure.admission import Admission
-from pytest_cellprose.measure.cache import TextCache, encoding_key, reader_digest
 from pytest_cellprose.measure.call import Ask, count_prompt, measure, not_encoded, not_measured, request_of, taken_over
-from pytest_cellprose.measure.encode import LIMIT_SECONDS, EncodingFault, encode_text
 from pytest_cellprose.measure.spec import RunSpec
 from pytest_cellprose.models.pricing import CallPrice, cost_nanousd
 from pytest_cellprose.models.tokens import counter_name
 from pytest_cellprose.providers.base import Provider, Request, lacking
 from pytest_cellprose.questions.schema import QuestionFile, load_questions
 from pytest_cellprose.record.record import CellId, Outcome, Record, SetName
+from pytest_cellprose.sets.extents import workbook_extents
 from pytest_cellprose.store.keeper import Keeper, NoMoreCalls
 from pytest_cellprose.store.layout import StoreError
 from pytest_cellprose.store.ledger import Ledger, PendingCall, Refusal, settled_cost
 from pytest_cellprose.store.records import Index, Measured, Store, lineage
+from pytest_cellprose.suites.base import InputChanged
+from pytest_cellprose.suites.encode import LIMIT_SECONDS, EncodingFault, encode_text
 from pytest_cellprose.workbook.model import Workbook
-from pytest_cellprose.workbook.refs import Range
-
-
-class InputChanged(RuntimeError):
-    """A file of the plan is not what it was when the run was planned."""
 
 
 class Engine:
@@ -299,17 +296,6 @@ class Engine:
             lambda: encode_text(encoding, self._workbook(name), limit),
             *encoding_key(encoding, entry.workbook_sha256),
         )
-
-
-def workbook_extents(path: Path, sha256: str, cache: TextCache) -> dict[str, Range | None]:
-    """Every worksheet's used extent, by name; None for an empty one. Raises `WorkbookError`."""
-
-    def make() -> str:
-        sheets = Workbook.read(path).worksheets
-        return json.dumps([[sheet.name, sheet.extent] for sheet in sheets])
-
-    text = cache.get_or_make(make, "extents", sha256, reader_digest())
-    return {name: None if extent is None else Range(*extent) for name, extent in json.loads(text)}
 
 
 def _require(path: Path, sha256: str) -> None:

@@ -10,12 +10,13 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from pytest_cellprose.cache import TextCache
 from pytest_cellprose.encodings.base import Encoding
-from pytest_cellprose.measure.cache import TextCache, encoding_key
-from pytest_cellprose.measure.encode import EncodingFault
+from pytest_cellprose.encodings.keys import encoding_key
 from pytest_cellprose.record.record import Record
 from pytest_cellprose.store.manifest import EncodedTexts, Manifest
 from pytest_cellprose.store.shards import own_cells
+from pytest_cellprose.suites.encode import EncodingFault
 
 if TYPE_CHECKING:
     from pytest_cellprose.measure.engine import Engine

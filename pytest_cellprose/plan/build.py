@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pytest_cellprose.cache import TextCache
 from pytest_cellprose.encodings.base import Encoding
-from pytest_cellprose.measure.cache import TextCache, code_digest
+from pytest_cellprose.encodings.keys import code_digest
 from pytest_cellprose.measure.spec import RunSpec, WorkbookSource
 from pytest_cellprose.method.digests import method, package_sha256
 from pytest_cellprose.method.roles import REPEATS

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from pytest_cellprose.encodings import BUILTIN
 from pytest_cellprose.encodings.base import Encoding
+from pytest_cellprose.encodings.keys import code_digest
 from pytest_cellprose.files import sha256_of
-from pytest_cellprose.measure.cache import code_digest
-from pytest_cellprose.measure.encode import LIMIT_SECONDS, EncodingFault, encode_text
 from pytest_cellprose.measure.inputs import sent_pairs, text_sha256
 from pytest_cellprose.method.digests import method, package_sha256
 from pytest_cellprose.record.record import Git
@@ -26,6 +25,7 @@ from pytest_cellprose.store.identity import (
     with_encoded,
 )
 from pytest_cellprose.store.manifest import EncodedTexts, Manifest, Matrix
+from pytest_cellprose.suites.encode import LIMIT_SECONDS, EncodingFault, encode_text
 from pytest_cellprose.workbook.model import Workbook, WorkbookError
 
 UNUSABLE = "not usable"

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_cellprose.measure.cache import TextCache
-from pytest_cellprose.measure.engine import workbook_extents
+from pytest_cellprose.cache import TextCache
 from pytest_cellprose.options import Settings
 from pytest_cellprose.plan.problems import Draft
 from pytest_cellprose.questions.schema import check_against
@@ -17,6 +16,7 @@ from pytest_cellprose.sets.certify import Reason
 from pytest_cellprose.sets.check import uncertified
 from pytest_cellprose.sets.discover import Discovery, Found
 from pytest_cellprose.sets.draw import LookedAt, drawn, looked_at
+from pytest_cellprose.sets.extents import workbook_extents
 from pytest_cellprose.sets.frozen import differences, frozen_set
 from pytest_cellprose.sets.split import SEED, Split
 from pytest_cellprose.store.layout import StoreError

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_cellprose.encodings.base import Encoding
+from pytest_cellprose.encodings.keys import code_digest
 from pytest_cellprose.files import sha256_of
-from pytest_cellprose.measure.cache import code_digest
 from pytest_cellprose.measure.spec import RunSpec, WorkbookSource
 from pytest_cellprose.record.record import CellId, Frozen, Record
 from pytest_cellprose.store.identity import versions

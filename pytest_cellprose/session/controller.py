@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
+from pytest_cellprose.cache import TextCache
 from pytest_cellprose.cell import CellFault
-from pytest_cellprose.measure.cache import TextCache
 from pytest_cellprose.measure.engine import Engine
 from pytest_cellprose.measure.inputs import made_now, made_so_far
 from pytest_cellprose.options import Settings, cache_folder, cells_folders, read_settings

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pytest_cellprose.cache import TextCache
+from pytest_cellprose.encodings.keys import package_digest
 from pytest_cellprose.files import sha256_of
-from pytest_cellprose.measure.cache import TextCache, package_digest
 from pytest_cellprose.record.record import SetName
 from pytest_cellprose.sets.casepack import left_out_by_pack
 from pytest_cellprose.sets.certify import REASONS, Case, Certificate, Reason, certify, contradictions

@@ -14,8 +14,8 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any
 
+from pytest_cellprose.cache import TextCache
 from pytest_cellprose.files import sha256_of
-from pytest_cellprose.measure.cache import TextCache
 from pytest_cellprose.questions.problem import Place, Problem
 from pytest_cellprose.questions.schema import QuestionFile, QuestionFileError, load_questions
 from pytest_cellprose.record.record import SetName

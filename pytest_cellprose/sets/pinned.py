@@ -18,8 +18,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from pytest_cellprose.cache import TextCache
+from pytest_cellprose.encodings.keys import reader_digest
 from pytest_cellprose.files import sha256_of
-from pytest_cellprose.measure.cache import TextCache, reader_digest
 from pytest_cellprose.record.record import Frozen
 from pytest_cellprose.workbook.model import Value, Workbook, WorkbookError
 

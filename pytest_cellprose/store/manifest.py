@@ -170,7 +170,7 @@ class Manifest(Frozen):
     models: list[ModelEntry]
     encoding_versions: dict[str, str]
     encoding_code: dict[str, str] = Field(default_factory=dict)
-    """Encoding -> SHA-256 over the code that its texts come from (`pytest_cellprose.measure.cache.code_digest`)."""
+    """Encoding -> SHA-256 over the code that its texts come from (`pytest_cellprose.encodings.keys.code_digest`)."""
     deviations: list[str] = Field(default_factory=list)
     """Departures from the protocol that were known when the run started."""
     publishable: bool = False

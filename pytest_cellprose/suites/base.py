@@ -139,3 +139,7 @@ class Suite(ABC):
     def world(self, task: Task, variant: Variant) -> World | None:
         """What the opening's tools act on, not opened yet; None where it has no tools."""
         return None
+
+
+class InputChanged(RuntimeError):
+    """A file of the plan is not what it was when the run was planned."""

@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_cellprose import Encoding
+from pytest_cellprose.cache import TextCache
 from pytest_cellprose.encodings import find_encoding
-from pytest_cellprose.measure.cache import TextCache, code_digest, encoding_key
+from pytest_cellprose.encodings.keys import code_digest, encoding_key
 
 
 @given(text=st.text(), key=st.lists(st.text(), min_size=1, max_size=3))

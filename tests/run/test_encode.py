@@ -8,7 +8,7 @@ import xlsxwriter
 
 import pytest_cellprose
 from pytest_cellprose.encodings.markitdown import MARKITDOWN
-from pytest_cellprose.measure.encode import encode_text
+from pytest_cellprose.suites.encode import encode_text
 from pytest_cellprose.workbook.model import Workbook
 
 
