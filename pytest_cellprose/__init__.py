@@ -17,6 +17,16 @@ if TYPE_CHECKING:
     from pytest_cellprose.questions.schema import Question, QuestionFile
     from pytest_cellprose.record.record import CellId, Prices, Record, Usage
     from pytest_cellprose.store.ledger import PendingCall, Refusal
+    from pytest_cellprose.suites.base import (
+        Check,
+        Episode,
+        Opening,
+        Suite,
+        SuiteError,
+        Task,
+        Variant,
+        World,
+    )
     from pytest_cellprose.workbook.model import Workbook, WorkbookError
 
 _HOME = {
@@ -37,6 +47,7 @@ _HOME = {
     "Reply": "providers.base",
     "Request": "providers.base",
     "Usage": "record.record",
+    **dict.fromkeys(("Check", "Episode", "Opening", "Suite", "SuiteError", "Task", "Variant", "World"), "suites.base"),
     "Workbook": "workbook.model",
     "WorkbookError": "workbook.model",
     "encode": "encodings",
@@ -46,9 +57,12 @@ __all__ = [
     "Cell",
     "CellFault",
     "CellId",
+    "Check",
     "Encoding",
+    "Episode",
     "ModelFailure",
     "ModelSpec",
+    "Opening",
     "PathFault",
     "PendingCall",
     "Prices",
@@ -59,9 +73,14 @@ __all__ = [
     "Refusal",
     "Reply",
     "Request",
+    "Suite",
+    "SuiteError",
+    "Task",
     "Usage",
+    "Variant",
     "Workbook",
     "WorkbookError",
+    "World",
     "encode",
 ]
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pytest_cellprose.models.registry import ModelSpec
     from pytest_cellprose.providers.base import Provider
     from pytest_cellprose.store.ledger import PendingCall, Refusal
+    from pytest_cellprose.suites.base import Suite
 
 
 @pytest.hookspec
@@ -36,6 +37,41 @@ def pytest_cellprose_encodings(config: pytest.Config) -> Sequence[Encoding]:  # 
 
         def pytest_cellprose_encodings():
             return [Encoding("mine", version="1", label="one cell per line", encode=write)]
+    """
+
+
+@pytest.hookspec
+def pytest_cellprose_suites(config: pytest.Config) -> Sequence[Suite]:  # type: ignore[empty-body]
+    """Return suites: other tasks than questions about spreadsheets, planned, paid, stored and reported alike.
+
+    A cells folder belongs to the suite that its ``split.json`` names, ``{"schema": 1, "suite": "sums"}``. ::
+
+        import hashlib
+        from pytest_cellprose import Check, Opening, Suite, Task, Variant
+
+        class Sums(Suite):
+            name, axes = "sums", ("wording", "sum")
+
+            def tasks(self, folder):
+                for line in (folder / "sums.txt").read_text().splitlines():
+                    name, left, right = line.split()
+                    digest = hashlib.sha256(line.encode()).hexdigest()
+                    yield Task(name, digest, {"sum": "addition"}, strata={"left": left, "right": right})
+
+            def variants(self):
+                return [Variant("digits", "1"), Variant("words", "1")]
+
+            def opening(self, task, variant):
+                sign = "+" if variant.name == "digits" else "plus"
+                asked = f"{task.strata['left']} {sign} {task.strata['right']}"
+                return Opening("Answer with a number.", f"What is {asked}?")
+
+            def check(self, task, episode, world):
+                right = int(task.strata["left"]) + int(task.strata["right"])
+                return Check({"sum": float(episode.reply.strip() == str(right))}, {"sum": episode.reply})
+
+        def pytest_cellprose_suites():
+            return [Sums()]
     """
 
 

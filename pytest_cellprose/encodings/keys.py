@@ -46,3 +46,12 @@ def package_digest(*folders: str) -> str:
 def _folder_digest(folder: Path) -> str:
     files = sorted(folder.glob("*.py"))
     return digest([[file.name, hashlib.sha256(file.read_bytes()).hexdigest()] for file in files])
+
+
+def beside_digest(code: type) -> str:
+    """SHA-256 over the Python files beside the one that a class stands in; empty if it stands in none."""
+    try:
+        file = inspect.getsourcefile(code)
+    except TypeError:
+        return ""
+    return "" if file is None else _folder_digest(Path(file).parent)

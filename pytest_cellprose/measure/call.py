@@ -1,17 +1,15 @@
-"""A cell of the benchmark: one call of one model about one workbook in one encoding.
+"""A cell of the benchmark: one attempt of one model at one task, put in one way.
 
-The way from a question file to a record is one straight line: ask -> request -> reply -> scores -> record.
+The way from a task to a record is one straight line: opening -> request -> reply -> check -> record.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.models.pricing import cost_as_billed_nanousd, usage_cost_nanousd
 from pytest_cellprose.models.registry import ModelSpec
 from pytest_cellprose.models.tokens import count, counter_name
@@ -27,9 +25,6 @@ from pytest_cellprose.providers.base import (
 )
 from pytest_cellprose.providers.hosts import host_of
 from pytest_cellprose.providers.usage import judged
-from pytest_cellprose.questions.prompts import SYSTEM, prompt
-from pytest_cellprose.questions.schema import Question, QuestionFile
-from pytest_cellprose.questions.scoring import score_reply
 from pytest_cellprose.record.outcomes import UNSCORED_FAULTS
 from pytest_cellprose.record.plain import plain, plain_text
 from pytest_cellprose.record.record import (
@@ -39,45 +34,52 @@ from pytest_cellprose.record.record import (
     ModelUsed,
     Outcome,
     Record,
-    SetName,
     Usage,
     utc_now,
 )
+from pytest_cellprose.suites.base import Episode, Opening, OpeningFault, PlayedTurn, Suite, Task, Variant
 
 
 @dataclass(frozen=True)
-class Ask:
+class Trial:
     """Everything that a cell's call is made from."""
 
     cell: CellId
-    set: SetName
     model: ModelSpec
-    encoding: Encoding
-    text: str | None
-    """The encoded workbook; None for the control, which sends none."""
-    questions: QuestionFile
+    suite: Suite
+    task: Task
+    variant: Variant
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """What every record of it has, whatever becomes of the call."""
+        return {
+            "cell": self.cell,
+            "set": self.task.set,
+            "encoding_version": self.variant.version,
+            "prices": self.model.prices,
+            "kinds": dict(self.task.parts),
+        }
 
 
-def request_of(ask: Ask) -> Request:
-    """The exact request. Truths are left behind here: only `Asked` questions go on."""
-    asked = [question.asked() for question in ask.questions.questions]
+def request_of(opening: Opening, model: ModelSpec) -> Request:
+    """The exact request; no truth is in an opening."""
     return Request(
-        model_id=ask.model.model_id,
-        system=SYSTEM,
-        prompt=prompt(ask.encoding.label, ask.text, asked),
-        max_tokens=ask.model.max_tokens,
-        settings=ask.model.settings,
-        encoding=ask.encoding,
-        asked=asked,
+        model_id=model.model_id,
+        system=opening.system,
+        prompt=opening.prompt,
+        max_tokens=model.max_tokens,
+        settings=model.settings,
+        tools=tuple(opening.tools),
+        **opening.aside,
     )
 
 
-def measure(ask: Ask, provider: Provider, *, run: str, git: Git, final: bool) -> Record:
+def measure(trial: Trial, request: Request, provider: Provider, *, run: str, git: Git, final: bool) -> Record:
     """Make the call and score what comes back. In a final run a fault of the path is a failure (DESIGN section 5).
 
     Never raises for what a model or the path to it does; a provider's bug comes through as it is.
     """
-    request = request_of(ask)
     address = called_address(type(provider))
     started, clock = utc_now(), time.perf_counter()
     reply: Reply | None
@@ -93,17 +95,16 @@ def measure(ask: Ask, provider: Provider, *, run: str, git: Git, final: bool) ->
         outcome = _path_outcome(plain_text(fault.kind), plain_text(fault.detail), final=final)
     seconds = time.perf_counter() - clock
 
-    questions = ask.questions.questions
     text = None if reply is None else plain_text(reply.text)
+    usage = _usage(reply, trial.model.context, whole=reached)
     marks: dict[str, Any] = {}
     if outcome.status == "scored":
-        marks = _scored(questions, text or "")
+        marks = _checked(trial, Episode([PlayedTurn(text or "", usage)]))
     elif outcome.status == "failure":
-        marks = _no_marks(questions)
-    usage = _usage(reply, ask.model.context, whole=reached)
+        marks = _no_marks(trial.task)
     stored = provider.redacted if isinstance(provider, KeepsSecrets) else _as_it_is
     kept = stored(text)
-    return _unmeasured(ask, outcome, run=run, git=git, started=started).model_copy(
+    return _unmeasured(trial, outcome, run=run, git=git, started=started).model_copy(
         update={
             "inputs_id": request.inputs_id,
             "prompt_sha256": request.prompt_sha256,
@@ -114,8 +115,8 @@ def measure(ask: Ask, provider: Provider, *, run: str, git: Git, final: bool) ->
             ),
             "usage": usage.model_copy(update={"raw": stored(usage.raw)}),
             "counted_tokens": _counted_tokens(provider, request) if reached else None,
-            "cost_nanousd": usage_cost_nanousd(ask.model.prices, usage),
-            "cost_as_billed_nanousd": cost_as_billed_nanousd(ask.model.prices, usage),
+            "cost_nanousd": usage_cost_nanousd(trial.model.prices, usage),
+            "cost_as_billed_nanousd": cost_as_billed_nanousd(trial.model.prices, usage),
             "seconds": round(seconds, 6),
             "attempts": plain(attempts),
             "limited": plain(limited),
@@ -156,76 +157,73 @@ def _counted_tokens(provider: Provider, request: Request) -> CountedTokens | Non
     return None
 
 
-def taken_over(ask: Ask, before: Record, *, run: str, git: Git) -> Record:
+def taken_over(trial: Trial, before: Record, *, run: str, git: Git) -> Record:
     """An earlier run's record of the same request as a record of this run, scored with today's questions.
 
     A reply that a key was taken out of keeps its scores.
     """
-    questions = ask.questions.questions
     update: dict[str, Any] = {
         "run": run,
         "git": git,
-        "set": ask.set,
+        "set": trial.task.set,
         "kept_from": before.kept_from or before.run,
         "replaces": None,
-        "kinds": {question.id: question.kind for question in questions},
+        "kinds": dict(trial.task.parts),
     }
     if before.redacted:  # what is stored is not what was scored
         return before.model_copy(update=update)
     if before.outcome.status == "scored" or before.outcome.kind == "no_answer":
-        update |= _scored(questions, before.reply or "")
+        update |= _checked(trial, Episode([PlayedTurn(before.reply or "", before.usage)]))
     else:
-        update |= _no_marks(questions)
+        update |= _no_marks(trial.task)
     return before.model_copy(update=update)
 
 
-def _scored(questions: Sequence[Question], text: str) -> dict[str, Any]:
-    """What a reply's text makes of a record."""
-    scored = score_reply(questions, text)
+def _checked(trial: Trial, episode: Episode) -> dict[str, Any]:
+    """What an episode makes of a record."""
+    check = trial.suite.check(trial.task, episode, None)
     outcome = Outcome(status="scored")
-    if scored.answers is None:
+    if check.answers is None:
         outcome = Outcome(status="failure", kind="no_answer", detail="the reply holds no answer object")
+    scores = {part: float(check.scores.get(part, 0.0)) for part in trial.task.parts}
     return {
         "outcome": outcome,
-        "answers": scored.answers,
-        "scores": dict(scored.scores),
-        "accuracy": scored.accuracy,
+        "answers": None if check.answers is None else plain(dict(check.answers)),
+        "scores": scores,
+        "accuracy": sum(scores.values()) / len(scores) if scores else 0.0,
     }
 
 
-def _no_marks(questions: Sequence[Question]) -> dict[str, Any]:
-    """A failure scores 0 on every question (protocol section 5.6)."""
-    return {"scores": {question.id: 0.0 for question in questions}, "accuracy": 0.0}
+def _no_marks(task: Task) -> dict[str, Any]:
+    """A failure scores 0 on every part (protocol section 5.6)."""
+    return {"scores": dict.fromkeys(task.parts, 0.0), "accuracy": 0.0}
 
 
-def not_encoded(ask: Ask, reason: str, *, run: str, git: Git) -> Record:
-    """The record of a cell whose encoding gave no text: a fault, nothing was sent."""
-    outcome = Outcome(status="fault", kind="encoding", detail=plain_text(reason))
-    return _unmeasured(ask, outcome, run=run, git=git, started=utc_now())
+def not_opened(trial: Trial, fault: OpeningFault, *, run: str, git: Git) -> Record:
+    """The record of a cell whose task could not be put: a fault, nothing was sent."""
+    reason = fault.told if trial.task.set == "heldout" else str(fault)
+    outcome = Outcome(status="fault", kind=fault.kind, detail=plain_text(reason))
+    return _unmeasured(trial, outcome, run=run, git=git, started=utc_now())
 
 
-def not_measured(ask: Ask, outcome: Outcome, *, run: str, git: Git) -> Record:
+def not_measured(trial: Trial, outcome: Outcome, *, run: str, git: Git) -> Record:
     """The record of a live cell that was not allowed to start, or whose call nobody waited for."""
-    return _unmeasured(ask, outcome, run=run, git=git, started=utc_now())
+    return _unmeasured(trial, outcome, run=run, git=git, started=utc_now())
 
 
-def _unmeasured(ask: Ask, outcome: Outcome, *, run: str, git: Git, started: str) -> Record:
+def _unmeasured(trial: Trial, outcome: Outcome, *, run: str, git: Git, started: str) -> Record:
     return Record(
         run=run,
         git=git,
-        cell=ask.cell,
-        set=ask.set,
-        encoding_version=ask.encoding.version,
         inputs_id="",
         prompt_sha256="",
-        model=ModelUsed(requested=ask.model.model_id),
-        prices=ask.model.prices,
+        model=ModelUsed(requested=trial.model.model_id),
         usage=Usage(),
         started=started,
         seconds=0.0,
         attempts=0,
         outcome=outcome,
-        kinds={question.id: question.kind for question in ask.questions.questions},
+        **trial.shape,
     )
 
 

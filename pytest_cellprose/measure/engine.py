@@ -11,30 +11,25 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
-from pathlib import Path
 from threading import Lock
+from typing import TypeVar
 
 from pytest_cellprose.cache import TextCache
-from pytest_cellprose.encodings import BUILTIN
-from pytest_cellprose.encodings.base import Encoding
-from pytest_cellprose.encodings.keys import encoding_key
-from pytest_cellprose.files import sha256_of
 from pytest_cellprose.measure.admission import Admission
-from pytest_cellprose.measure.call import Ask, count_prompt, measure, not_encoded, not_measured, request_of, taken_over
+from pytest_cellprose.measure.call import Trial, count_prompt, measure, not_measured, not_opened, request_of, taken_over
 from pytest_cellprose.measure.spec import RunSpec
 from pytest_cellprose.models.pricing import CallPrice, cost_nanousd
 from pytest_cellprose.models.tokens import counter_name
 from pytest_cellprose.providers.base import Provider, Request, lacking
-from pytest_cellprose.questions.schema import QuestionFile, load_questions
 from pytest_cellprose.record.record import CellId, Outcome, Record, SetName
-from pytest_cellprose.sets.extents import workbook_extents
 from pytest_cellprose.store.keeper import Keeper, NoMoreCalls
 from pytest_cellprose.store.layout import StoreError
 from pytest_cellprose.store.ledger import Ledger, PendingCall, Refusal, settled_cost
 from pytest_cellprose.store.records import Index, Measured, Store, lineage
-from pytest_cellprose.suites.base import InputChanged
-from pytest_cellprose.suites.encode import LIMIT_SECONDS, EncodingFault, encode_text
-from pytest_cellprose.workbook.model import Workbook
+from pytest_cellprose.suites.base import InputChanged, Opening, OpeningFault, Suite, Task
+from pytest_cellprose.workbook.model import WorkbookError
+
+T = TypeVar("T")
 
 
 class Engine:
@@ -43,7 +38,7 @@ class Engine:
     def __init__(
         self,
         spec: RunSpec,
-        encodings: Mapping[str, Encoding],
+        suite: Suite,
         providers: Mapping[str, type[Provider]],
         ask: Callable[[PendingCall], object] = lambda call: None,
         store: Store | None = None,
@@ -55,7 +50,8 @@ class Engine:
         self.store = store or Store(spec.out, spec.manifest.run)
         self.keeper = Keeper(self.store, lambda: self.spec.manifest)
         self.ledger = Ledger(self.store.folder / spec.ledger, spec.spent_before)
-        self.encodings = encodings
+        self.suite = suite
+        self._variants = {variant.name: variant for variant in suite.variants()}
         self._provider_types = providers
         self._providers: dict[str, Provider] = {}
         self._making_provider = Lock()
@@ -66,10 +62,9 @@ class Engine:
         self._inputs_ids: dict[tuple[str, str, str], str] = {}
         self._cache = TextCache(spec.cache)
         self._entries = {entry.name: entry for entry in spec.manifest.matrix.workbooks}
-        # The plan's order visits a workbook's cells together, so a few of each are enough.
-        self._questions = lru_cache(maxsize=4)(self._load_questions)
-        self._workbook = lru_cache(maxsize=1)(self._load_workbook)
-        self._text = lru_cache(maxsize=32)(self._load_text)
+        # The plan's order visits a task's cells together, so a few of each are enough.
+        self._task = lru_cache(maxsize=4)(self._load_task)
+        self._opening = lru_cache(maxsize=32)(self._make_opening)
 
     @cached_property
     def set_of(self) -> dict[str, SetName]:
@@ -80,16 +75,20 @@ class Engine:
         return "heldout" in self.set_of.values()
 
     def request(self, cell: CellId) -> Request:
-        """The exact request of a cell; raises `EncodingFault` if its encoding gives no text."""
-        return request_of(self._ask(cell, self._text(cell.workbook, cell.encoding)))
+        """The exact request of a cell; raises `OpeningFault` if its task cannot be put."""
+        return request_of(self._opening(cell.workbook, cell.encoding), self.spec.models[cell.model])
 
-    def text(self, workbook: str, encoding: str) -> str | None:
-        """The workbook as it is sent, None for the control; raises `EncodingFault`, and then it has no price."""
+    def text(self, task: str, variant: str) -> str | None:
+        """What is the variant's own of an opening, None for a control; raises `OpeningFault`, and there is no price."""
         try:
-            return self._text(workbook, encoding)
-        except EncodingFault:
-            self._prompt_tokens[workbook, encoding] = None
+            return self._guarded(lambda: self.suite.text(self._task(task), self._variants[variant]))
+        except OpeningFault:
+            self._prompt_tokens[task, variant] = None
             raise
+
+    def known_text(self, task: str, variant: str) -> str | None:
+        """The same, where it is at hand without being made."""
+        return self.suite.known_text(self._entries[task], self._variants[variant])
 
     def questions(self, workbook: str) -> int:
         """How many questions are asked about a workbook."""
@@ -114,7 +113,7 @@ class Engine:
         if key not in self._prompt_tokens:
             try:
                 self._prompt_tokens[key] = self._count(self.request(cell))
-            except EncodingFault:
+            except OpeningFault:
                 self._prompt_tokens[key] = None
         prompt, model = self._prompt_tokens[key], self.spec.models[cell.model]
         if prompt is None:
@@ -148,7 +147,7 @@ class Engine:
         manifest = self.spec.manifest
         said = f"{why} while the call was under way: it may be billed"
         outcome = Outcome(status="fault", kind="interrupted", detail=said)
-        record = not_measured(self._ask(cell, None), outcome, run=manifest.run, git=manifest.git)
+        record = not_measured(self._trial(cell), outcome, run=manifest.run, git=manifest.git)
         price = self._prices.get((cell.model, cell.encoding, cell.workbook))
         assumed = None if price is None else price.expected
         return self._stored(record.model_copy(update={"attempts": 1, "assumed_nanousd": assumed}))
@@ -168,24 +167,22 @@ class Engine:
             self._admission.ledger.note_limit(vendor, limit, process)
 
     def _prepared(self, cell: CellId) -> Callable[[], Record]:
-        manifest = self.spec.manifest
+        manifest, trial = self.spec.manifest, self._trial(cell)
         try:
-            ask = self._ask(cell, self._text(cell.workbook, cell.encoding))
-        except EncodingFault as fault:
-            reason = fault.told if self.set_of[cell.workbook] == "heldout" else str(fault)
-            record = not_encoded(self._ask(cell, None), reason, run=manifest.run, git=manifest.git)
-            return partial(self._stored, record)
+            request = self.request(cell)
+        except OpeningFault as fault:
+            return partial(self._stored, not_opened(trial, fault, run=manifest.run, git=manifest.git))
         before = self._ancestors.get(cell)
-        if before is not None and before.inputs_id == request_of(ask).inputs_id:
-            return partial(self._stored, taken_over(ask, before.read(), run=manifest.run, git=manifest.git))
-        if not ask.model.live:
-            return partial(self._called, ask)
+        if before is not None and before.inputs_id == request.inputs_id:
+            return partial(self._stored, taken_over(trial, before.read(), run=manifest.run, git=manifest.git))
+        if not trial.model.live:
+            return partial(self._called, trial, request)
         key = (cell.workbook, cell.encoding)
-        if self._prompt_tokens.get(key) is None:  # also when the encoding gave no text before and gives one now
-            self._prompt_tokens[key] = self._count(request_of(ask))
+        if self._prompt_tokens.get(key) is None:  # also when there was no opening before and there is one now
+            self._prompt_tokens[key] = self._count(request)
         price = self.price(cell)
         assert price is not None
-        return partial(self._paid, ask, price)
+        return partial(self._paid, trial, request, price)
 
     @cached_property
     def _ancestors(self) -> Mapping[CellId, Measured]:
@@ -213,19 +210,19 @@ class Engine:
         """How many calls of a vendor this process may keep running."""
         return self.spec.in_flight.get(vendor, self.spec.in_flight[""])
 
-    def _paid(self, ask: Ask, price: CallPrice) -> Record:
+    def _paid(self, trial: Trial, request: Request, price: CallPrice) -> Record:
         """A live call, between the reservation of what it may cost and the settlement of what it did cost."""
         manifest = self.spec.manifest
         self.keeper.check()
         self.store.begin(manifest)  # what may be sent is on record before anything is
         since_plan = (datetime.now(UTC) - self._planned).total_seconds()
-        pending = PendingCall(manifest.run, ask.cell, ask.model, price.expected, price.worst, since_plan)
+        pending = PendingCall(manifest.run, trial.cell, trial.model, price.expected, price.worst, since_plan)
         held = self._admission.start(pending)
         if isinstance(held, Refusal):
-            return self._stored(not_measured(ask, held.outcome(), run=manifest.run, git=manifest.git))
+            return self._stored(not_measured(trial, held.outcome(), run=manifest.run, git=manifest.git))
         cost = None
         try:
-            record = self._answered(ask)
+            record = self._answered(trial, request)
             cost = settled_cost(record)
             assumed = price.expected if cost is None else None
             return self._stored(record.model_copy(update={"assumed_nanousd": assumed}))
@@ -242,31 +239,25 @@ class Engine:
         except StoreError as error:
             self.keeper.fail(str(error))
 
-    def _called(self, ask: Ask) -> Record:
-        return self._stored(self._answered(ask))
+    def _called(self, trial: Trial, request: Request) -> Record:
+        return self._stored(self._answered(trial, request))
 
-    def _answered(self, ask: Ask) -> Record:
+    def _answered(self, trial: Trial, request: Request) -> Record:
         """The call itself; raises `NoMoreCalls` if it may not start."""
         self.keeper.check()
-        manifest, provider = self.spec.manifest, self._provider(ask.model.vendor)
+        manifest, provider = self.spec.manifest, self._provider(trial.model.vendor)
         final = manifest.mode == "final"
-        record = measure(ask, provider, run=manifest.run, git=manifest.git, final=final)
-        stale = self._ancestors.get(ask.cell)
+        record = measure(trial, request, provider, run=manifest.run, git=manifest.git, final=final)
+        stale = self._ancestors.get(trial.cell)
         return record if stale is None else record.model_copy(update={"replaces": stale.run})
 
     def _stored(self, record: Record) -> Record:
         self.keeper.keep(record)
         return record
 
-    def _ask(self, cell: CellId, text: str | None) -> Ask:
-        return Ask(
-            cell=cell,
-            set=self._entries[cell.workbook].set,
-            model=self.spec.models[cell.model],
-            encoding=self.encodings[cell.encoding],
-            text=text,
-            questions=self._questions(cell.workbook),
-        )
+    def _trial(self, cell: CellId) -> Trial:
+        model, variant = self.spec.models[cell.model], self._variants[cell.encoding]
+        return Trial(cell, model, self.suite, self._task(cell.workbook), variant)
 
     def _provider(self, vendor: str) -> Provider:
         with self._making_provider:
@@ -274,30 +265,18 @@ class Engine:
                 self._providers[vendor] = self._provider_types[vendor]()
             return self._providers[vendor]
 
-    def _load_questions(self, name: str) -> QuestionFile:
-        source, entry = self.spec.sources[name], self._entries[name]
-        _require(source.questions, entry.questions_sha256)
-        extents = workbook_extents(source.workbook, entry.workbook_sha256, self._cache)
-        return load_questions(source.questions).without(entry.uncertified).with_extents(extents)
+    def _load_task(self, name: str) -> Task:
+        return self.suite.load(self._entries[name], self.spec.sources[name])
 
-    def _load_workbook(self, name: str) -> Workbook:
-        source, entry = self.spec.sources[name], self._entries[name]
-        workbook = Workbook.read(source.workbook)
-        if workbook.sha256 != entry.workbook_sha256:
-            raise InputChanged(f"{source.workbook} changed after the run was planned: run again")
-        return workbook
+    def _make_opening(self, task: str, variant: str) -> Opening:
+        return self._guarded(lambda: self.suite.opening(self._task(task), self._variants[variant]))
 
-    def _load_text(self, name: str, encoding_name: str) -> str | None:
-        if encoding_name == "none":
-            return None
-        encoding, entry = self.encodings[encoding_name], self._entries[name]
-        limit = None if self.spec.manifest.mode == "final" and encoding in BUILTIN else LIMIT_SECONDS
-        return self._cache.get_or_make(
-            lambda: encode_text(encoding, self._workbook(name), limit),
-            *encoding_key(encoding, entry.workbook_sha256),
-        )
-
-
-def _require(path: Path, sha256: str) -> None:
-    if sha256_of(path) != sha256:
-        raise InputChanged(f"{path} changed after the run was planned: run again")
+    def _guarded(self, make: Callable[[], T]) -> T:
+        """What a suite makes of a task; raises `OpeningFault` for whatever its code raises."""
+        try:
+            return make()
+        except (OpeningFault, InputChanged, WorkbookError):
+            raise
+        except Exception as error:
+            reason = " ".join(str(error).split()) or "no message"
+            raise OpeningFault(f"suite {self.suite.name!r} raised {type(error).__name__}", reason) from error

@@ -7,16 +7,13 @@ anyway. A development run is not kept waiting for them: at its end it puts down 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from pytest_cellprose.cache import TextCache
-from pytest_cellprose.encodings.base import Encoding
-from pytest_cellprose.encodings.keys import encoding_key
 from pytest_cellprose.record.record import Record
 from pytest_cellprose.store.manifest import EncodedTexts, Manifest
 from pytest_cellprose.store.shards import own_cells
-from pytest_cellprose.suites.encode import EncodingFault
+from pytest_cellprose.suites.base import OpeningFault
 
 if TYPE_CHECKING:
     from pytest_cellprose.measure.engine import Engine
@@ -41,18 +38,14 @@ def made_now(engine: Engine) -> EncodedTexts:
     for workbook, encoding in sent_pairs(engine.spec.manifest):
         try:
             _note(texts, workbook, encoding, engine.text(workbook, encoding))
-        except EncodingFault as fault:
+        except OpeningFault as fault:
             _note(texts, workbook, encoding, None, fault.told)
     return texts
 
 
-def made_so_far(
-    manifest: Manifest, encodings: Mapping[str, Encoding], cache: TextCache, records: Iterable[Record]
-) -> EncodedTexts:
-    """The texts that are in the cache, and those that the records say could not be made."""
-    digests = {book.name: book.workbook_sha256 for book in manifest.matrix.workbooks}
-    keys = {pair: encoding_key(encodings[pair[1]], digests[pair[0]]) for pair in sent_pairs(manifest)}
-    found = {pair: cache.get(*key) for pair, key in keys.items()}
+def made_so_far(engine: Engine, records: Iterable[Record]) -> EncodedTexts:
+    """The texts that are at hand, and those that the records say could not be made."""
+    found = {pair: engine.known_text(*pair) for pair in sent_pairs(engine.spec.manifest)}
     faulted: set[tuple[str, str]] = set()
     if None in found.values():
         faults = (record.cell for record in records if record.outcome.is_fault("encoding"))

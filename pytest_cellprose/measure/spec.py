@@ -1,4 +1,4 @@
-"""TODO"""
+"""A finished plan as every process of a run gets it."""
 
 from __future__ import annotations
 
@@ -10,20 +10,15 @@ from pytest_cellprose.measure.expected_output import Outputs
 from pytest_cellprose.models.registry import ModelSpec
 from pytest_cellprose.record.record import Frozen
 from pytest_cellprose.store.manifest import Manifest
-
-
-class WorkbookSource(Frozen):
-    """Where a planned workbook's two files are."""
-
-    questions: Path
-    workbook: Path
+from pytest_cellprose.suites.base import TaskSource
 
 
 class RunSpec(Frozen):
     """A finished plan, in plain types: what the controller hands to every process of the run."""
 
     manifest: Manifest
-    sources: dict[str, WorkbookSource]
+    sources: dict[str, TaskSource]
+    """By the task's name."""
     models: dict[str, ModelSpec]
     out: Path
     cache: Path | None

@@ -10,28 +10,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from pytest_cellprose.cache import TextCache
-from pytest_cellprose.encodings.base import Encoding
-from pytest_cellprose.encodings.keys import code_digest
-from pytest_cellprose.measure.spec import RunSpec, WorkbookSource
+from pytest_cellprose.measure.expected_output import Outputs
+from pytest_cellprose.measure.spec import RunSpec
 from pytest_cellprose.method.digests import method, package_sha256
 from pytest_cellprose.method.roles import REPEATS
 from pytest_cellprose.models.agreement import Agreement, price_agreement
 from pytest_cellprose.models.registry import ModelSpec, builtin_models
 from pytest_cellprose.options import DEFAULT_CHALLENGER, Settings
-from pytest_cellprose.plan.command_line import named_in_keyword, workbooks_in_node_ids
+from pytest_cellprose.plan.command_line import CommandLine
 from pytest_cellprose.plan.history import EarlierRuns, earlier_runs, history
-from pytest_cellprose.plan.models import Registered, planned_encodings, planned_models, planned_out
+from pytest_cellprose.plan.models import Registered, planned_models, planned_out
 from pytest_cellprose.plan.outputs import recorded_outputs
 from pytest_cellprose.plan.problems import Draft, PlanError, Problem
 from pytest_cellprose.plan.scope import judge_scope, price_dates
-from pytest_cellprose.plan.workbooks import choose, seed_of
+from pytest_cellprose.plan.tasks import PlannedTasks, planned_tasks, suite_of
+from pytest_cellprose.plan.workbooks import planned_workbooks
 from pytest_cellprose.providers.hosts import elsewhere, hosts_called
 from pytest_cellprose.record.record import Git, utc_now
-from pytest_cellprose.sets.discover import Discovery, discover
-from pytest_cellprose.sets.frozen import committed_splits
-from pytest_cellprose.sets.split import always_held_out
 from pytest_cellprose.store.identity import experiment_id, git_state, new_run_id, versions, with_encoded
 from pytest_cellprose.store.layout import StoreError
 from pytest_cellprose.store.ledger import nanousd, spent_before
@@ -42,28 +40,13 @@ from pytest_cellprose.store.manifest import (
     Matrix,
     Mode,
     ModelEntry,
+    PlannedOut,
     Shard,
-    WorkbookEntry,
 )
 from pytest_cellprose.store.records import Store, open_run
 from pytest_cellprose.store.shards import parts, shard_cells
-from pytest_cellprose.wording import counted, relative, some
-
-GENERATED = "generated:"
-"""How the source of a workbook begins that `sets build` made, and nobody in real life."""
-
-
-@dataclass(frozen=True)
-class CommandLine:
-    """What of pytest's own command line matters to the plan."""
-
-    invocation: tuple[str, ...] = ()
-    """The arguments as typed."""
-    keyword: str = ""
-    """The ``-k`` expression."""
-    selected: tuple[str, ...] = ()
-    """Paths and node ids."""
-    collect_only: bool = False
+from pytest_cellprose.suites.spreadsheets import NAME as SPREADSHEETS
+from pytest_cellprose.wording import counted, relative
 
 
 @dataclass(frozen=True)
@@ -86,112 +69,65 @@ class Plan:
 def build_plan(settings: Settings, line: CommandLine, registered: Registered, root: Path, cache: TextCache) -> Plan:
     """Raises `PlanError` with everything that is wrong with the settings, the folders and the selection."""
     draft = Draft()
-    discovery = discover(
-        settings.cells,
-        split_by_digest=settings.split_by_digest,
-        elsewhere=committed_splits(root),
-        texts=cache,
-    )
-    draft.problems += [Problem(text) for text in discovery.problems]
-    _refuse_heldout(settings, line, discovery, registered, draft)
-    if any(problem.remedy for problem in draft.problems):
+    suite = suite_of(settings, registered, draft)
+    if suite is None:
         raise PlanError(draft.problems, line.invocation)
-
-    mode: Mode = "final" if settings.final else "live" if settings.live else "development"
-    encodings = planned_encodings(settings, registered, draft)
-    models = planned_models(settings, registered, draft)
-    choice = choose(
-        settings, discovery, committed_splits(root, discovery.splits) if settings.final else (), cache, draft
-    )
-    left_out = planned_out(models, encodings)
+    suite = registered.suite(suite.name, cache, final=settings.final)
+    if suite.name == SPREADSHEETS:
+        tasks = planned_workbooks(settings, line, registered, suite, root, cache, draft)
+    else:
+        tasks = planned_tasks(suite, settings, draft)
+    readable = any(suite.unreadable(variant) is None for variant in tasks.variants)
+    models = planned_models(settings, registered, readable or suite.name == SPREADSHEETS, draft)
+    left_out = planned_out(models, suite, tasks.variants)
     if settings.models is not None and settings.encodings is not None:
         draft.problems += [Problem(f"{out.model} with {out.encoding}: {out.reason}") for out in left_out]
     git = git_state(root, settings.out)
     agreement = _price_agreement(models, draft) if settings.live else None
-    vendors = [model.vendor for model in models if model.live and settings.live]
-    hosts = hosts_called(vendors, registered.providers)
+    hosts = hosts_called([model.vendor for model in models if model.live and settings.live], registered.providers)
     if settings.final:
         draft.unpublishable += elsewhere(hosts.items())
-        _judge_final(settings, encodings, models, registered, git, draft)
+        _judge_final(settings, [variant.name for variant in tasks.variants], models, registered, git, draft)
     else:
-        draft.unpublishable.append(f"{mode} mode: only a final run is publishable")
+        draft.unpublishable.append(f"{_mode(settings)} mode: only a final run is publishable")
     ancestor = _ancestor(settings, draft)
     lineage = _lineage(ancestor, draft)
     _check_caps(settings, registered, draft)
     if draft.problems or (draft.gate and not line.collect_only):
         raise PlanError([*draft.problems, *draft.gate], line.invocation)
 
-    matrix = Matrix(
-        models=[model.alias for model in models],
-        encodings=[encoding.name for encoding in encodings],
-        workbooks=[
-            WorkbookEntry(
-                name=found.name,
-                set=found.set,
-                workbook_sha256=found.workbook_sha256,
-                questions_sha256=found.questions_sha256,
-                questions=len(found.questions.without(choice.uncertified[found.name]).questions),
-                uncertified={name: list(reasons) for name, reasons in choice.uncertified[found.name].items()},
-                computed=[question.id for question in found.questions.questions if question.computed],
-                synthetic=(found.questions.source or "").startswith(GENERATED) or None,
-            )
-            for found in choice.workbooks
-        ],
-        repeats=_repeats(settings),
-        none_once=settings.none_once,
-        planned_out=left_out,
-        skipped_models={
-            model.alias: f"{model.alias} is a live model: --cellprose-live runs it"
-            for model in models
-            if model.live and not settings.live
-        },
-    )
+    matrix = _matrix(settings, models, tasks, left_out)
     shard = _shard(settings, matrix, line, draft)
-    run = new_run_id()
     outputs = recorded_outputs(settings.out, models)
     manifest = Manifest(
-        run=run,
-        mode=mode,
+        run=new_run_id(),
+        mode=_mode(settings),
         started=utc_now(),
         invocation=list(line.invocation),
         git=git,
         versions=versions(),
         package_sha256=package_sha256(),
         method=method(),
-        challenger=settings.challenger,
+        suite=suite.name,
+        axes=suite.axes,
+        challenger=tasks.challenger,
         matrix=matrix,
         shard=shard,
         models=[_model_entry(model) for model in models],
-        encoding_versions={encoding.name: encoding.version for encoding in encodings},
-        encoding_code={encoding.name: code_digest(encoding) for encoding in encodings},
+        encoding_versions={variant.name: variant.version for variant in tasks.variants},
+        encoding_code={variant.name: suite.code_sha256(variant) for variant in tasks.variants},
         deviations=[*draft.unpublishable, *draft.deviations],
         publishable=not draft.unpublishable,
-        settings={
-            "baseline": settings.baseline or settings.challenger,
-            "subset": settings.subset,
-            "seed": seed_of(settings, discovery) if settings.subset is not None else None,
-            "resumed_from": None if ancestor is None else ancestor.run,
-            "excluded_runs": list(choice.before.runs),
-            "excluded_workbooks": list(choice.excluded),
-            "split_by_digest": settings.split_by_digest,
-            "approved_usd": None if settings.approve_usd is None else str(settings.approve_usd),
-            "vendor_cap_usd": {vendor: str(cap) for vendor, cap in settings.vendor_caps.items()},
-            "wall_clock_seconds": settings.wall_clock,
-            "price_check": None if agreement is None else agreement.model_dump(mode="json"),
-            "output_estimate": outputs.method(),
-        },
-        split_sha256={relative(path, root): digest for path, digest in discovery.splits.items()},
-        not_here=sorted(discovery.not_here),
+        settings=_recorded_settings(settings, tasks, ancestor, agreement, outputs),
+        split_sha256={relative(path, root): digest for path, digest in tasks.splits.items()},
+        not_here=sorted(tasks.not_here),
         hosts={vendor: host for vendor, host in hosts.items() if host is not None},
         lineage=lineage,
     )
     manifest = with_encoded(manifest, manifest.encoded).model_copy(update={"experiment": experiment_id(manifest)})
     spec = RunSpec(
         manifest=manifest,
-        sources={
-            found.name: WorkbookSource(questions=found.question_path, workbook=found.workbook_path)
-            for found in choice.workbooks
-        },
+        sources=dict(tasks.sources),
         models={model.alias: model for model in models},
         out=settings.out,
         cache=cache.folder,
@@ -206,7 +142,50 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         },
     )
     earlier = earlier_runs([settings.usual_out, settings.out], root) if settings.final else EarlierRuns()
-    return Plan(spec, tuple(_header(settings, matrix, discovery, draft)), tuple(draft.gate), earlier)
+    return Plan(spec, tuple(_header(matrix, manifest.axes, tasks, draft)), tuple(draft.gate), earlier)
+
+
+def _mode(settings: Settings) -> Mode:
+    return "final" if settings.final else "live" if settings.live else "development"
+
+
+def _matrix(
+    settings: Settings, models: Sequence[ModelSpec], tasks: PlannedTasks, left_out: Sequence[PlannedOut]
+) -> Matrix:
+    return Matrix(
+        models=[model.alias for model in models],
+        encodings=[variant.name for variant in tasks.variants],
+        workbooks=list(tasks.entries),
+        repeats=_repeats(settings),
+        none_once=settings.none_once,
+        planned_out=list(left_out),
+        skipped_models={
+            model.alias: f"{model.alias} is a live model: --cellprose-live runs it"
+            for model in models
+            if model.live and not settings.live
+        },
+    )
+
+
+def _recorded_settings(
+    settings: Settings, tasks: PlannedTasks, ancestor: Store | None, agreement: Agreement | None, outputs: Outputs
+) -> dict[str, Any]:
+    """Of the settings what the manifest has nowhere else."""
+    return {
+        "baseline": settings.baseline or tasks.challenger,
+        "subset": settings.subset,
+        "seed": None,
+        "resumed_from": None if ancestor is None else ancestor.run,
+        "excluded_runs": [],
+        "excluded_workbooks": [],
+        "split_by_digest": settings.split_by_digest,
+        "approved_usd": None if settings.approve_usd is None else str(settings.approve_usd),
+        "vendor_cap_usd": {vendor: str(cap) for vendor, cap in settings.vendor_caps.items()},
+        "wall_clock_seconds": settings.wall_clock,
+        "price_check": None if agreement is None else agreement.model_dump(mode="json"),
+        "output_estimate": outputs.method(),
+        **tasks.settings,
+    }
 
 
 def _shard(settings: Settings, matrix: Matrix, line: CommandLine, draft: Draft) -> Shard | None:
@@ -268,30 +247,9 @@ def _lineage(ancestor: Store | None, draft: Draft) -> list[EarlierRun]:
         return []
 
 
-def _refuse_heldout(
-    settings: Settings, line: CommandLine, discovery: Discovery, registered: Registered, draft: Draft
-) -> None:
-    """A held-out workbook that is named, in whatever way, is refused before anything is planned or priced."""
-    if settings.final:
-        return
-    heldout = {found.name for found in discovery.found if found.set == "heldout"}
-    heldout |= {name for name, side in discovery.not_here.items() if side == "heldout"}
-    heldout |= discovery.known_heldout
-    heldout |= {name for name in settings.workbooks or () if always_held_out(name)}
-    others = {found.name for found in discovery.found if found.name not in heldout}
-    others |= {name for name, side in discovery.not_here.items() if side == "development"}
-    others |= {*registered.models, *registered.encodings, "test_cell", "rep123456789"}
-    named = {name for name in settings.workbooks or () if name in heldout}
-    heads = [f"{model}-{encoding}-" for model in registered.models for encoding in registered.encodings]
-    named.update(named_in_keyword(line.keyword, heldout, others, heads if line.keyword else ()))
-    named.update(workbooks_in_node_ids(line.selected, heldout))
-    for name in sorted(named):
-        draft.refuse(f"workbook {name!r} is held out: only a final run may use it", "--cellprose-final")
-
-
 def _judge_final(
     settings: Settings,
-    encodings: Sequence[Encoding],
+    encodings: Sequence[str],
     models: Sequence[ModelSpec],
     registered: Registered,
     git: Git,
@@ -308,7 +266,7 @@ def _judge_final(
         )
     scope = judge_scope(
         models,
-        [encoding.name for encoding in encodings],
+        encodings,
         registered.models,
         builtin_models(),
         repeats=_repeats(settings),
@@ -364,11 +322,11 @@ def _model_entry(model: ModelSpec) -> ModelEntry:
     )
 
 
-def _header(settings: Settings, matrix: Matrix, discovery: Discovery, draft: Draft) -> Iterable[str]:
+def _header(matrix: Matrix, axes: tuple[str, str], tasks: PlannedTasks, draft: Draft) -> Iterable[str]:
     cells = sum(1 for _ in matrix.cells())
     yield (
-        f"{counted(len(matrix.models), 'model')} × {counted(len(matrix.encodings), 'encoding')} × "
-        f"{counted(len(matrix.workbooks), 'workbook')} × {counted(matrix.repeats, 'repeat')} = "
+        f"{counted(len(matrix.models), 'model')} × {counted(len(matrix.encodings), axes[0])} × "
+        f"{counted(len(matrix.workbooks), axes[1])} × {counted(matrix.repeats, 'repeat')} = "
         f"{counted(cells, 'cell')}"
     )
     if matrix.skipped_models:
@@ -377,16 +335,5 @@ def _header(settings: Settings, matrix: Matrix, discovery: Discovery, draft: Dra
             f"({', '.join(matrix.skipped_models)}): --cellprose-live runs them"
         )
     yield from (f"left out: {out.model} with {out.encoding}: {out.reason}" for out in matrix.planned_out)
-    absent = sorted(name for name, side in discovery.not_here.items() if side == "development")
-    if absent:
-        yield (
-            f"{counted(len(absent), 'workbook')} not here ({some(absent)}): name their folder with "
-            "--cellprose-cells DIR"
-        )
-    heldout_absent = sum(side == "heldout" for side in discovery.not_here.values())
-    if heldout_absent:
-        yield f"{counted(heldout_absent, 'held-out workbook')} not here: `python -m pytest_cellprose sets build`"
-    if not settings.split_by_digest:
-        for folder in discovery.unsplit:
-            yield f"{folder} has no split.json: its workbooks are development"
+    yield from tasks.notes
     yield from draft.notes

@@ -7,6 +7,7 @@ import ast
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -15,6 +16,19 @@ _TAKES_CELL = re.compile(rb"def\s+\w+\s*\([^)]*\bcell\b")
 _KEYWORD = re.compile(r"(\bnot\s+)?([^\s()]+)")
 _REPEAT = re.compile(r"-rep\d+")
 _OPERATORS = frozenset({"and", "or", "not"})
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """What of pytest's own command line matters to the plan."""
+
+    invocation: tuple[str, ...] = ()
+    """The arguments as typed."""
+    keyword: str = ""
+    """The ``-k`` expression."""
+    selected: tuple[str, ...] = ()
+    """Paths and node ids."""
+    collect_only: bool = False
 
 
 def reaches_cell_test(

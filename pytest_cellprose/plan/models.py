@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from pytest_cellprose.cache import TextCache
 from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.method.roles import FINAL, ONE_SHOT, RESERVED_ENCODINGS
 from pytest_cellprose.models.registry import (
@@ -19,6 +20,7 @@ from pytest_cellprose.options import Settings
 from pytest_cellprose.plan.problems import Draft, Problem
 from pytest_cellprose.providers.base import Provider
 from pytest_cellprose.store.manifest import PlannedOut
+from pytest_cellprose.suites.base import Suite, Variant, Workplace
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,11 @@ class Registered:
     encodings: Mapping[str, Encoding]
     providers: Mapping[str, type[Provider]]
     """By vendor."""
+    suites: Mapping[str, Suite]
+
+    def suite(self, name: str, cache: TextCache, *, final: bool) -> Suite:
+        """A suite with what this process has for it to work with."""
+        return self.suites[name].within(Workplace(cache, self.encodings, final=final))
 
 
 def planned_encodings(settings: Settings, registered: Registered, draft: Draft) -> list[Encoding]:
@@ -55,8 +62,11 @@ def planned_encodings(settings: Settings, registered: Registered, draft: Draft) 
     return [known[name] for name in names if name in known]
 
 
-def planned_models(settings: Settings, registered: Registered, draft: Draft) -> list[ModelSpec]:
-    """Those that were named, by option or ini, or the mode's own; what is wrong goes into `draft`."""
+def planned_models(settings: Settings, registered: Registered, reader: bool, draft: Draft) -> list[ModelSpec]:
+    """Those that were named, by option or ini, or the mode's own; what is wrong goes into `draft`.
+
+    `reader`: whether the offline reader can read what is asked.
+    """
     registry = registered.models
     where = "--cellprose-models"
     if settings.models is not None:
@@ -65,7 +75,7 @@ def planned_models(settings: Settings, registered: Registered, draft: Draft) -> 
         names, where = list(dict.fromkeys(settings.ini_models)), "ini cellprose_models"
     else:
         names = proposed_models(registry)
-        if not settings.final:
+        if reader and not settings.final:
             names = [alias for alias, spec in registry.items() if spec.status == "offline"] + names
     if settings.models is None:
         names = list(dict.fromkeys([*names, *(alias for alias in settings.openweight if alias in registry)]))
@@ -92,15 +102,12 @@ def planned_models(settings: Settings, registered: Registered, draft: Draft) -> 
     return models
 
 
-def planned_out(models: Iterable[ModelSpec], encodings: Iterable[Encoding]) -> list[PlannedOut]:
+def planned_out(models: Iterable[ModelSpec], suite: Suite, variants: Iterable[Variant]) -> list[PlannedOut]:
     """The offline reader can only read a text that somebody wrote a decoder for."""
+    unreadable = {variant.name: suite.unreadable(variant) for variant in variants}
     return [
-        PlannedOut(
-            model=model.alias,
-            encoding=encoding.name,
-            reason=f"encoding {encoding.name!r} has no decoder: {model.alias} cannot read it",
-        )
+        PlannedOut(model=model.alias, encoding=name, reason=f"{why}: {model.alias} cannot read it")
         for model in models
-        for encoding in encodings
-        if not model.live and encoding.decode is None and encoding.name != "none"
+        for name, why in unreadable.items()
+        if not model.live and why is not None
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from pytest_cellprose.record.plain import visible
@@ -42,6 +42,12 @@ class Draft:
     """Departures that a publication must name."""
     unpublishable: list[str] = field(default_factory=list)
     """Departures that rule a publication out."""
+
+    def refuse_unknown(self, option: str, noun: str, names: Iterable[str], known: Collection[str]) -> None:
+        """Refuse what an option names and nobody knows."""
+        for name in names:
+            if name not in known:
+                self.refuse(f"{option}: unknown {noun} {name!r}: known are {', '.join(known) or 'none'}")
 
     def refuse(self, text: str, *remedy: str) -> None:
         self.problems.append(Problem(text, remedy))

@@ -4,26 +4,36 @@ readable, and certified."""
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_cellprose.cache import TextCache
 from pytest_cellprose.options import Settings
-from pytest_cellprose.plan.problems import Draft
+from pytest_cellprose.plan.command_line import CommandLine, named_in_keyword, workbooks_in_node_ids
+from pytest_cellprose.plan.models import Registered, planned_encodings
+from pytest_cellprose.plan.problems import Draft, PlanError, Problem
+from pytest_cellprose.plan.tasks import PlannedTasks
 from pytest_cellprose.questions.schema import check_against
 from pytest_cellprose.sets.certify import Reason
 from pytest_cellprose.sets.check import uncertified
-from pytest_cellprose.sets.discover import Discovery, Found
+from pytest_cellprose.sets.discover import Discovery, Found, discover
 from pytest_cellprose.sets.draw import LookedAt, drawn, looked_at
 from pytest_cellprose.sets.extents import workbook_extents
-from pytest_cellprose.sets.frozen import differences, frozen_set
-from pytest_cellprose.sets.split import SEED, Split
+from pytest_cellprose.sets.frozen import committed_splits, differences, frozen_set
+from pytest_cellprose.sets.split import SEED, Split, always_held_out
 from pytest_cellprose.store.layout import StoreError
+from pytest_cellprose.store.manifest import WorkbookEntry
+from pytest_cellprose.suites.base import Suite, TaskSource
+from pytest_cellprose.suites.spreadsheets import variant_of
 from pytest_cellprose.wording import counted, relative, some
 from pytest_cellprose.workbook.model import WorkbookError
 
 CHECK = "python -m pytest_cellprose sets check"
+
+
+GENERATED = "generated:"
+"""How the source of a workbook begins that `sets build` made, and nobody in real life."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +47,101 @@ class Choice:
     """What the excluded runs looked at."""
     excluded: Sequence[str]
     """Held-out workbooks that are left out because of it."""
+
+
+def planned_workbooks(
+    settings: Settings,
+    line: CommandLine,
+    registered: Registered,
+    suite: Suite,
+    root: Path,
+    cache: TextCache,
+    draft: Draft,
+) -> PlannedTasks:
+    """The workbooks and encodings of a plan, certified and drawn; what is wrong goes into `draft`.
+
+    Raises `PlanError` at once for a held-out workbook that is named: nothing else is said of it.
+    """
+    discovery = discover(
+        settings.cells, split_by_digest=settings.split_by_digest, elsewhere=committed_splits(root), texts=cache
+    )
+    draft.problems += [Problem(text) for text in discovery.problems]
+    _refuse_heldout(settings, line, discovery, registered, draft)
+    if any(problem.remedy for problem in draft.problems):
+        raise PlanError(draft.problems, line.invocation)
+    encodings = planned_encodings(settings, registered, draft)
+    splits = committed_splits(root, discovery.splits) if settings.final else ()
+    choice = choose(settings, discovery, splits, cache, draft)
+    return PlannedTasks(
+        suite=suite,
+        variants=[variant_of(encoding) for encoding in encodings],
+        entries=[_entry(found, choice.uncertified.get(found.name, {})) for found in choice.workbooks],
+        sources={found.name: _source(found) for found in choice.workbooks},
+        challenger=settings.challenger,
+        settings={
+            "seed": seed_of(settings, discovery) if settings.subset is not None else None,
+            "excluded_runs": list(choice.before.runs),
+            "excluded_workbooks": list(choice.excluded),
+        },
+        splits=discovery.splits,
+        not_here=list(discovery.not_here),
+        notes=list(_notes(settings, discovery)),
+    )
+
+
+def _entry(found: Found, left_out: Mapping[str, Sequence[Reason]]) -> WorkbookEntry:
+    return WorkbookEntry(
+        name=found.name,
+        set=found.set,
+        workbook_sha256=found.workbook_sha256,
+        questions_sha256=found.questions_sha256,
+        questions=len(found.questions.without(left_out).questions),
+        uncertified={name: list(reasons) for name, reasons in left_out.items()},
+        computed=[question.id for question in found.questions.questions if question.computed],
+        synthetic=(found.questions.source or "").startswith(GENERATED) or None,
+    )
+
+
+def _source(found: Found) -> TaskSource:
+    files = {"questions": found.question_path, "workbook": found.workbook_path}
+    return TaskSource(folder=found.question_path.parent, files=files)
+
+
+def _notes(settings: Settings, discovery: Discovery) -> Iterator[str]:
+    """What is not here, and what no split governs."""
+    absent = sorted(name for name, side in discovery.not_here.items() if side == "development")
+    if absent:
+        yield (
+            f"{counted(len(absent), 'workbook')} not here ({some(absent)}): name their folder with "
+            "--cellprose-cells DIR"
+        )
+    heldout_absent = sum(side == "heldout" for side in discovery.not_here.values())
+    if heldout_absent:
+        yield f"{counted(heldout_absent, 'held-out workbook')} not here: `python -m pytest_cellprose sets build`"
+    if not settings.split_by_digest:
+        for folder in discovery.unsplit:
+            yield f"{folder} has no split.json: its workbooks are development"
+
+
+def _refuse_heldout(
+    settings: Settings, line: CommandLine, discovery: Discovery, registered: Registered, draft: Draft
+) -> None:
+    """A held-out workbook that is named, in whatever way, is refused before anything is planned or priced."""
+    if settings.final:
+        return
+    heldout = {found.name for found in discovery.found if found.set == "heldout"}
+    heldout |= {name for name, side in discovery.not_here.items() if side == "heldout"}
+    heldout |= discovery.known_heldout
+    heldout |= {name for name in settings.workbooks or () if always_held_out(name)}
+    others = {found.name for found in discovery.found if found.name not in heldout}
+    others |= {name for name, side in discovery.not_here.items() if side == "development"}
+    others |= {*registered.models, *registered.encodings, "test_cell", "rep123456789"}
+    named = {name for name in settings.workbooks or () if name in heldout}
+    heads = [f"{model}-{encoding}-" for model in registered.models for encoding in registered.encodings]
+    named.update(named_in_keyword(line.keyword, heldout, others, heads if line.keyword else ()))
+    named.update(workbooks_in_node_ids(line.selected, heldout))
+    for name in sorted(named):
+        draft.refuse(f"workbook {name!r} is held out: only a final run may use it", "--cellprose-final")
 
 
 def choose(settings: Settings, discovery: Discovery, splits: Sequence[Split], cache: TextCache, draft: Draft) -> Choice:

@@ -14,14 +14,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pytest_cellprose.encodings.base import Encoding
-from pytest_cellprose.encodings.keys import code_digest
 from pytest_cellprose.files import sha256_of
-from pytest_cellprose.measure.spec import RunSpec, WorkbookSource
+from pytest_cellprose.measure.spec import RunSpec
 from pytest_cellprose.record.record import CellId, Frozen, Record
 from pytest_cellprose.store.identity import versions
 from pytest_cellprose.store.manifest import Manifest
 from pytest_cellprose.store.records import Store
+from pytest_cellprose.suites.base import Suite, TaskSource
 from pytest_cellprose.wording import some
 
 _TOKEN = ".shared-by"
@@ -96,7 +95,9 @@ def relocated(
     return spec.model_copy(
         update={
             "sources": {
-                name: WorkbookSource(questions=here(source.questions), workbook=here(source.workbook))
+                name: TaskSource(
+                    folder=here(source.folder), files={kind: here(path) for kind, path in source.files.items()}
+                )
                 for name, source in spec.sources.items()
             },
             "out": out,
@@ -126,18 +127,18 @@ def _release(name: str, version: str | None) -> str | None:
     return version.rpartition(".")[0] if name == "python" and version else version
 
 
-def input_problems(
-    spec: RunSpec, origin: Origin, encodings: Mapping[str, Encoding], vendors: Collection[str]
-) -> list[str]:
-    """What of the plan is missing here or is not the same: files by their digests, encodings by their code."""
+def input_problems(spec: RunSpec, origin: Origin, suite: Suite, vendors: Collection[str]) -> list[str]:
+    """What of the plan is missing here or is not the same: files by their digests, variants by their code."""
     manifest = spec.manifest
     problems = []
+    noun = manifest.axes[0]
+    variants = {variant.name: variant for variant in suite.variants()}
     for name in manifest.matrix.encodings:
-        encoding = encodings.get(name)
-        if encoding is None or encoding.version != manifest.encoding_versions[name]:
-            problems.append(f"encoding {name!r} is {'not registered' if encoding is None else encoding.version} there")
-        elif code_digest(encoding) != manifest.encoding_code[name]:
-            problems.append(f"the code of encoding {name!r} is not the same there")
+        variant = variants.get(name)
+        if variant is None or variant.version != manifest.encoding_versions[name]:
+            problems.append(f"{noun} {name!r} is {'not registered' if variant is None else variant.version} there")
+        elif suite.code_sha256(variant) != manifest.encoding_code[name]:
+            problems.append(f"the code of {noun} {name!r} is not the same there")
     running = [model for model in spec.models.values() if model.alias not in manifest.matrix.skipped_models]
     unknown = sorted({model.vendor for model in running} - {*vendors})
     problems += [f"no provider for {vendor!r} there" for vendor in unknown]
@@ -158,7 +159,8 @@ def _planned_files(spec: RunSpec, origin: Origin) -> list[tuple[Path, str]]:
     files = []
     for entry in spec.manifest.matrix.workbooks:
         source = spec.sources[entry.name]
-        files += [(source.questions, entry.questions_sha256), (source.workbook, entry.workbook_sha256)]
+        digests = {"questions": entry.questions_sha256, "workbook": entry.workbook_sha256}
+        files += [(path, digests[kind]) for kind, path in source.files.items() if kind in digests]
     if spec.ancestor is not None:
         files += [(spec.ancestor / name, digest) for name, digest in origin.ancestor_sha256.items()]
     return files

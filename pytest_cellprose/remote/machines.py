@@ -202,10 +202,12 @@ def _settled(config: pytest.Config, planned: RunSpec, origin: Origin) -> tuple[W
     spec = relocated(planned, origin, config.rootpath, folders, out_folder(config), cache_folder(config))
     store = SendingStore(spec.out, spec.manifest.run)
     shared = reads_token(store, origin.token)
+    if spec.manifest.suite not in offered.suites:
+        raise pytest.UsageError(f"the suite {spec.manifest.suite!r} is not registered there")
     run = received_run(config, spec, None if shared else store)
     sender = Sender(run, None if shared else store)
     run.outbox = sender
-    problems = input_problems(spec, origin, offered.encodings, offered.providers)
+    problems = input_problems(spec, origin, run.engine.suite, offered.providers)
     if not problems:
         config.pluginmanager.register(sender, "cellprose-sender")
         if not shared:

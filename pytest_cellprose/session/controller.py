@@ -10,17 +10,16 @@ import pytest
 
 from pytest_cellprose.cache import TextCache
 from pytest_cellprose.cell import CellFault
-from pytest_cellprose.measure.engine import Engine
 from pytest_cellprose.measure.inputs import made_now, made_so_far
 from pytest_cellprose.options import Settings, cache_folder, cells_folders, read_settings
-from pytest_cellprose.plan.build import CommandLine, Plan, build_plan, with_inputs
-from pytest_cellprose.plan.command_line import reaches_cell_test
+from pytest_cellprose.plan.build import Plan, build_plan, with_inputs
+from pytest_cellprose.plan.command_line import CommandLine, reaches_cell_test
 from pytest_cellprose.plan.cost import approval_problem, shares
 from pytest_cellprose.plan.problems import PlanError, Problem
 from pytest_cellprose.record.record import CellId, utc_now
 from pytest_cellprose.session.items import CellTests
 from pytest_cellprose.session.other_plugins import refusals
-from pytest_cellprose.session.registry import admission_hook, registered
+from pytest_cellprose.session.registry import engine_of, registered
 from pytest_cellprose.session.run import Run, select
 from pytest_cellprose.session.worker import PLACE, PLAN, PROBLEMS, UNTAKEN
 from pytest_cellprose.session.xdist_internals import workers
@@ -116,7 +115,7 @@ def build_run(config: pytest.Config) -> ControllerRun:
         plan = build_plan(settings, line, offered, config.rootpath, cache)
     except PlanError as error:
         raise pytest.UsageError(str(error)) from None
-    engine = Engine(plan.spec, offered.encodings, offered.providers, admission_hook(config))
+    engine = engine_of(plan.spec, offered, config)
     if plan.spec.manifest.mode != "development":  # what can be sent is on record, and compared, before the first call
         plan = with_inputs(plan, made_now(engine))
         engine.spec = plan.spec
@@ -281,7 +280,7 @@ def _write_reports(run: ControllerRun) -> None:
     store = run.engine.store
     manifest = store.manifest().model_copy(update={"finished": utc_now()})
     if manifest.mode == "development":
-        texts = made_so_far(manifest, run.engine.encodings, TextCache(run.spec.cache), store.records())
+        texts = made_so_far(run.engine, store.records())
         manifest = with_encoded(manifest, texts)
     store.write_manifest(manifest)
     run.report = write_reports(store.folder, manifest, store.records(run.damaged.append))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import pytest
@@ -13,15 +13,14 @@ from pytest_cellprose.store.ledger import PendingCall
 
 if TYPE_CHECKING:
     from pytest_cellprose.encodings.base import Encoding
+    from pytest_cellprose.measure.engine import Engine
+    from pytest_cellprose.measure.spec import RunSpec
     from pytest_cellprose.models.registry import ModelSpec
     from pytest_cellprose.plan.models import Registered
     from pytest_cellprose.providers.base import Provider
     from pytest_cellprose.store.ledger import Refusal
-
-
-def admission_hook(config: pytest.Config) -> Callable[[PendingCall], object]:
-    """The question to all plugins whether a live call may start, as this process's session asks it."""
-    return lambda call: config.hook.pytest_cellprose_admit(config=config, call=call)
+    from pytest_cellprose.store.records import Store
+    from pytest_cellprose.suites.base import Suite
 
 
 T = TypeVar("T")
@@ -32,6 +31,13 @@ def pytest_cellprose_encodings() -> Sequence[Encoding]:
     from pytest_cellprose.encodings import builtin_encodings
 
     return builtin_encodings()
+
+
+@pytest.hookimpl
+def pytest_cellprose_suites() -> Sequence[Suite]:
+    from pytest_cellprose.suites.spreadsheets import Spreadsheets
+
+    return [Spreadsheets()]
 
 
 @pytest.hookimpl
@@ -70,9 +76,12 @@ def registered(config: pytest.Config) -> Registered:
     from pytest_cellprose.method.roles import RESERVED_ENCODINGS
     from pytest_cellprose.models.registry import ModelSpec, builtin_models, spec_problem
     from pytest_cellprose.plan.models import Registered
+    from pytest_cellprose.suites.base import Suite
+    from pytest_cellprose.suites.spreadsheets import NAME as SPREADSHEETS
 
     problems: list[str] = []
     encodings = _by_name(_offered(config, "encoding"), Encoding, "name", RESERVED_ENCODINGS, problems)
+    suites = _by_name(_offered(config, "suite"), Suite, "name", {SPREADSHEETS}, problems)  # type: ignore[type-abstract]
     models = _by_name(_offered(config, "model"), ModelSpec, "alias", builtin_models(), problems)
     problems += [f"hook pytest_cellprose_models: {text}" for text in map(spec_problem, models.values()) if text]
     _add_configured(config, models, problems)
@@ -90,7 +99,21 @@ def registered(config: pytest.Config) -> Registered:
             providers[vendor] = provider
     if problems:
         raise pytest.UsageError("\n".join(["cellprose:", *(f"  {problem}" for problem in problems)]))
-    return Registered(models=models, encodings=encodings, providers=providers)
+    return Registered(models=models, encodings=encodings, providers=providers, suites=suites)
+
+
+def engine_of(spec: RunSpec, offered: Registered, config: pytest.Config, store: Store | None = None) -> Engine:
+    """What measures a run's cells in this process. `store`: of this machine, if not the run's own."""
+    from pytest_cellprose.cache import TextCache
+    from pytest_cellprose.measure.engine import Engine
+
+    manifest = spec.manifest
+    suite = offered.suite(manifest.suite, TextCache(spec.cache), final=manifest.mode == "final")
+
+    def ask(call: PendingCall) -> object:
+        return config.hook.pytest_cellprose_admit(config=config, call=call)
+
+    return Engine(spec, suite, offered.providers, ask, store)
 
 
 class _Offer(NamedTuple):

@@ -8,11 +8,10 @@ from typing import Any, Protocol
 
 import pytest
 
-from pytest_cellprose.measure.engine import Engine
 from pytest_cellprose.measure.spec import RunSpec
 from pytest_cellprose.record.record import CellId
 from pytest_cellprose.session.items import CellTests
-from pytest_cellprose.session.registry import admission_hook, registered
+from pytest_cellprose.session.registry import engine_of, registered
 from pytest_cellprose.session.run import Run, cell_of
 from pytest_cellprose.session.xdist_internals import announce, told_to_end, worker_of
 from pytest_cellprose.store.records import Store
@@ -89,7 +88,7 @@ class WorkerRun(Run):
 def received_run(config: pytest.Config, spec: RunSpec, store: Store | None = None) -> WorkerRun:
     """The controller's plan, in a worker. `store`: of this machine, if not the run's own."""
     offered = registered(config)
-    engine = Engine(spec, offered.encodings, offered.providers, admission_hook(config), store)
+    engine = engine_of(spec, offered, config, store)
     return WorkerRun(spec=spec, engine=engine, tests=CellTests(spec.fault_retries), interactor=worker_of(config))
 
 

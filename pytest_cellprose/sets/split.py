@@ -28,6 +28,8 @@ class Split(Frozen):
     """Which workbooks may be tuned on. What is not listed is held out."""
 
     schema_: int = Field(default=1, alias="schema")
+    suite: str = "spreadsheets"
+    """What the folder's tasks are of; for spreadsheets a task is a workbook."""
     seed: int = SEED
     development: dict[str, str] = Field(default_factory=dict)
     """Workbook name -> SHA-256 of its ``.xlsx``."""

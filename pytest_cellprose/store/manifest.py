@@ -159,6 +159,9 @@ class Manifest(Frozen):
     """Over this package's own Python files."""
     method: Method | None = None
     """Digests of protocol, prompts and scorer."""
+    suite: str = "spreadsheets"
+    axes: tuple[str, str] = ("encoding", "workbook")
+    """What the suite's variants and tasks are called."""
     challenger: str
     """The encoding whose ratio is taken against every other but ``none``."""
     matrix: Matrix

@@ -13,8 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from pydantic import Field
+
+from pytest_cellprose.cache import TextCache
+from pytest_cellprose.encodings.base import Encoding
+from pytest_cellprose.encodings.keys import beside_digest
 from pytest_cellprose.providers.base import Tool, ToolCall, ToolResult
-from pytest_cellprose.record.record import SetName, Usage
+from pytest_cellprose.record.record import Frozen, SetName, Usage
+from pytest_cellprose.store.manifest import WorkbookEntry
 
 
 @dataclass(frozen=True)
@@ -51,8 +57,8 @@ class Opening:
     system: str
     prompt: str
     tools: Sequence[Tool] = ()
-    aside: object = None
-    """For an offline model of the suite; never sent."""
+    aside: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of `Request` for an offline model of the suite; never sent."""
 
 
 class World(AbstractContextManager["World"], Protocol):
@@ -108,17 +114,51 @@ class SuiteError(ValueError):
     """A folder that a suite cannot make tasks of; the message names the file, what is wrong and what to do."""
 
 
+class InputChanged(RuntimeError):
+    """A file of the plan is not what it was when the run was planned."""
+
+
+class OpeningFault(Exception):
+    """A task that could not be put: its cells are faults of this kind, and nothing is sent for them."""
+
+    kind = "opening"
+
+    def __init__(self, told: str, quoted: str = "") -> None:
+        super().__init__(f"{told}: {quoted}" if quoted else told)
+        self.told = told
+        """The message without what the suite's own exception says, which may quote the task."""
+
+
+class TaskSource(Frozen):
+    """Where a planned task is read from again, in the process that measures it."""
+
+    folder: Path
+    """The cells folder that holds it."""
+    files: dict[str, Path] = Field(default_factory=dict)
+    """Its files, by what the suite calls them."""
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """What a process has for a suite to work with."""
+
+    cache: TextCache
+    encodings: Mapping[str, Encoding]
+    """What the hook ``pytest_cellprose_encodings`` brought, by name."""
+    final: bool = False
+
+
 class Suite(ABC):
     """Implement the abstract methods and return an instance from the hook ``pytest_cellprose_suites``.
 
-    An instance is made once per process, so that workers have their own. Everything but `world` is to be a pure
-    function of its arguments and files: what a worker sees is what was planned, or the cell is refused.
+    Each process has an instance of its own. Everything but `world` is to be a function of its arguments and of files:
+    what a worker sees is what was planned, or the cell is refused.
     """
 
     name: str
     """As the ``suite`` of a ``split.json`` names it."""
     axes: tuple[str, str] = ("variant", "task")
-    """What variants and tasks are called in tables."""
+    """What variants and tasks are called in tables, in the singular."""
 
     @abstractmethod
     def tasks(self, folder: Path) -> Iterable[Task]:
@@ -130,16 +170,41 @@ class Suite(ABC):
 
     @abstractmethod
     def opening(self, task: Task, variant: Variant) -> Opening:
-        """Gets no truth. May raise: the cell is then the fault ``opening``, and nothing is sent."""
+        """Gets no truth. Whatever it raises is a fault of the cell."""
 
     @abstractmethod
     def check(self, task: Task, episode: Episode, world: World | None) -> Check:
         """Scores an episode; `world` is what its tools left, None where there was none."""
 
+    def within(self, place: Workplace) -> Suite:
+        """The suite as it measures in this process."""
+        return self
+
     def world(self, task: Task, variant: Variant) -> World | None:
         """What the opening's tools act on, not opened yet; None where it has no tools."""
         return None
 
+    def unreadable(self, variant: Variant) -> str | None:
+        """Why the offline reader, a program, cannot answer from a variant; None if it can."""
+        return f"the offline reader answers nothing of the suite {self.name!r}"
 
-class InputChanged(RuntimeError):
-    """A file of the plan is not what it was when the run was planned."""
+    def load(self, entry: WorkbookEntry, source: TaskSource) -> Task:
+        """A planned task again; raises `InputChanged` if it is not what was planned."""
+        for task in self.tasks(source.folder):
+            if task.name == entry.name and task.digest == entry.workbook_sha256:
+                return task
+        what = f"{self.axes[1]} {entry.name!r}"
+        raise InputChanged(f"{source.folder}: {what} changed after the run was planned: run again")
+
+    def text(self, task: Task, variant: Variant) -> str | None:
+        """What of an opening is the variant's own: its digest is on record. None: nothing of the task is sent."""
+        opening = self.opening(task, variant)
+        return f"{opening.system}\n{opening.prompt}"
+
+    def known_text(self, entry: WorkbookEntry, variant: Variant) -> str | None:
+        """The same, where it is at hand without being made."""
+        return None
+
+    def code_sha256(self, variant: Variant) -> str:
+        """Of the code that the variant's openings and all checks come from."""
+        return beside_digest(type(self))

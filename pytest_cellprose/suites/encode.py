@@ -12,18 +12,16 @@ from multiprocessing.connection import Connection
 
 from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.encodings.markitdown import MARKITDOWN, can_fork
+from pytest_cellprose.suites.base import OpeningFault
 from pytest_cellprose.workbook.model import Workbook
 
 LIMIT_SECONDS = 60.0
 
 
-class EncodingFault(Exception):
+class EncodingFault(OpeningFault):
     """An encoding that gave no text; the message names it and says why, in one line."""
 
-    def __init__(self, told: str, quoted: str = "") -> None:
-        super().__init__(f"{told}: {quoted}" if quoted else told)
-        self.told = told
-        """The message without what the encoding's own exception says, which may quote the workbook."""
+    kind = "encoding"
 
 
 def encode_text(encoding: Encoding, workbook: Workbook, limit: float | None = LIMIT_SECONDS) -> str:

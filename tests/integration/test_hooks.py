@@ -76,7 +76,7 @@ def test_an_encoding_that_gives_no_text_is_a_fault_of_its_cells_only(bench: Benc
 def test_an_encoding_that_hangs_is_stopped(bench: Bench) -> None:
     bench.pytester.makeconftest(
         ENCODINGS.replace("    return 42", "    time.sleep(600)")
-        + "\nimport pytest_cellprose.measure.engine\npytest_cellprose.suites.encode.LIMIT_SECONDS = 0.5\n"
+        + "\nimport pytest_cellprose.suites.spreadsheets\npytest_cellprose.suites.spreadsheets.LIMIT_SECONDS = 0.5\n"
     )
     result = bench.run("--cellprose-models", "reader", "--cellprose-encodings", "csv,number", "-k", "alpha")
     result.assert_outcomes(passed=1, failed=1, deselected=2)
