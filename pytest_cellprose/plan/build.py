@@ -34,6 +34,7 @@ from pytest_cellprose.store.identity import experiment_id, git_state, new_run_id
 from pytest_cellprose.store.layout import StoreError
 from pytest_cellprose.store.ledger import nanousd, spent_before
 from pytest_cellprose.store.manifest import (
+    SPREADSHEETS,
     EarlierRun,
     EncodedTexts,
     Manifest,
@@ -45,7 +46,6 @@ from pytest_cellprose.store.manifest import (
 )
 from pytest_cellprose.store.records import Store, open_run
 from pytest_cellprose.store.shards import parts, shard_cells
-from pytest_cellprose.suites.spreadsheets import NAME as SPREADSHEETS
 from pytest_cellprose.wording import counted, relative
 
 

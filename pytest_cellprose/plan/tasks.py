@@ -14,9 +14,8 @@ from pytest_cellprose.plan.models import Registered
 from pytest_cellprose.plan.problems import Draft
 from pytest_cellprose.record.record import SetName
 from pytest_cellprose.sets.split import SPLIT_FILE, Split, SplitError, load_split
-from pytest_cellprose.store.manifest import WorkbookEntry
+from pytest_cellprose.store.manifest import SPREADSHEETS, WorkbookEntry
 from pytest_cellprose.suites.base import Suite, SuiteError, Task, TaskSource, Variant
-from pytest_cellprose.suites.spreadsheets import NAME as SPREADSHEETS
 
 
 @dataclass(frozen=True)

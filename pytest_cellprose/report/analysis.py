@@ -11,6 +11,7 @@ from itertools import chain
 from statistics import fmean
 from typing import NamedTuple, TypeAlias
 
+from pytest_cellprose.method.roles import REFERENCE as CSV
 from pytest_cellprose.method.roles import ROLES, Role
 from pytest_cellprose.providers.hosts import elsewhere
 from pytest_cellprose.record.record import CellId, Record, SetName
@@ -32,7 +33,7 @@ from pytest_cellprose.report.model import (
 )
 from pytest_cellprose.report.pairs import paired
 from pytest_cellprose.stats import LeaveOneOut, Verdict, WorkbookMean, compare, leave_one_out
-from pytest_cellprose.store.manifest import Manifest, ModelEntry, WorkbookEntry
+from pytest_cellprose.store.manifest import SPREADSHEETS, Manifest, ModelEntry, WorkbookEntry
 from pytest_cellprose.store.shards import missing_shards, own_cells
 
 _ORDER: tuple[Role, ...] = ("primary", "reference", "secondary", "other", "reported")
@@ -96,6 +97,8 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
         git=manifest.git,
         versions=manifest.versions,
         settings=manifest.settings,
+        suite=manifest.suite,
+        axes=manifest.axes,
         challenger=manifest.challenger,
         baseline=manifest.settings.get("baseline") or manifest.challenger,
         repeats=manifest.matrix.repeats,
@@ -271,7 +274,7 @@ def _model(
     common = _common(sides.values())
     compared_on = [book.name for book in workbooks if complete or book.name in common]
     rows = {encoding: side.on(compared_on) for encoding, side in sides.items()}
-    csv = rows.get("csv", [])
+    csv = rows.get(CSV, [])
     baseline = manifest.settings.get("baseline") or manifest.challenger
     return ModelReport(
         status=entry.status,
@@ -372,7 +375,10 @@ def _against(manifest: Manifest, sides: Mapping[str, Side], workbooks: int, *, w
     result = {}
     for baseline in sorted(baselines, key=lambda encoding: _ORDER.index(sides[encoding].role)):
         role, own, theirs = sides[baseline].role, means[manifest.challenger], means[baseline]
-        numbers, verdict = compare(own, theirs, means.get("csv"), planned=workbooks, whole=whole)
+        reference = CSV if manifest.suite == SPREADSHEETS else baseline
+        numbers, verdict = compare(
+            own, theirs, means.get(reference), planned=workbooks, whole=whole, reference=reference
+        )
         common = own.keys() & theirs.keys()
         alone = leave_one_out({name: own[name] for name in common}, {name: theirs[name] for name in common})
         if role == "reported":

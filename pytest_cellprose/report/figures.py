@@ -6,8 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from pytest_cellprose.report.model import Against, EncodingReport, ModelReport, Refused, Report
-from pytest_cellprose.store.manifest import MergedRun
+from pytest_cellprose.report.model import Against, EncodingReport, ModelReport, Refused, Report, SetReport
+from pytest_cellprose.store.manifest import SPREADSHEETS, MergedRun
 
 NOTHING = "–"
 """Not measured, or undefined."""
@@ -115,6 +115,12 @@ def _digits(value: float) -> str:
         decimals += 1
         text = f"{value:.{decimals}f}"
     return text
+
+
+def size(report: Report, of_set: SetReport) -> str:
+    """``14 workbooks, 243 questions``; a part of another suite's task is a part."""
+    part = "question" if report.suite == SPREADSHEETS else "part"
+    return f"{count(of_set.workbooks, report.axes[1])}, {count(of_set.questions, part)}"
 
 
 def part(merged: MergedRun) -> str:

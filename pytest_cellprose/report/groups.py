@@ -13,7 +13,9 @@ class Group(NamedTuple):
 
     title: str
     head: str
-    """What a row is: ``encoding`` or ``model``."""
+    """What a row is: ``model``, or what the suite calls its variants."""
+    by_model: bool
+    """Whether the rows are one model's variants; else they are models."""
     rows: Mapping[str, EncodingReport]
     models: Mapping[str, ModelReport]
 
@@ -36,8 +38,8 @@ class Group(NamedTuple):
         return any(model.status == "apart" for model in self.models.values())
 
 
-def groups(of_set: SetReport) -> list[Group]:
-    """In plan order; models with a note of their own, or reported apart, share no table."""
+def groups(of_set: SetReport, variant: str) -> list[Group]:
+    """In plan order; models with a note of their own, or reported apart, share no table. `variant`: the suite's word."""
     alone = {
         alias: next(iter(model.encodings))
         for alias, model in of_set.models.items()
@@ -45,12 +47,12 @@ def groups(of_set: SetReport) -> list[Group]:
     }
     shared = [encoding for encoding in dict.fromkeys(alone.values()) if list(alone.values()).count(encoding) > 1]
     found = [
-        Group(alias, "encoding", model.encodings, {alias: model})
+        Group(alias, variant, True, model.encodings, {alias: model})
         for alias, model in of_set.models.items()
         if alone.get(alias) not in shared
     ]
     for encoding in shared:
         models = {alias: of_set.models[alias] for alias, only in alone.items() if only == encoding}
         rows = {alias: model.encodings[encoding] for alias, model in models.items()}
-        found.append(Group(encoding, "model", rows, models))
+        found.append(Group(encoding, "model", False, rows, models))
     return found

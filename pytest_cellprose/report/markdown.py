@@ -45,7 +45,7 @@ def _facts(report: Report) -> Iterator[str]:
             f"Mode: {report.mode}",
             f"From {report.started} to {report.finished or 'an end that was not recorded'}",
             f"Commit: {report.git.commit or 'not a git repository'}{tree}",
-            f"Compared: {code(report.challenger)} against every other encoding but `none`",
+            f"Compared: {code(report.challenger)} against every other {report.axes[0]} but `none`",
             f"Repeats: {report.repeats}",
             f"Cells: {cells.planned:,} planned, {cells.measured:,} measured (of these {cells.failed:,} model "
             f"failures), {cells.faulted:,} faulted, "
@@ -140,19 +140,16 @@ def _against_cells(name: str, against: Against) -> list[str]:
 
 def _set(report: Report, label: str, of_set: SetReport) -> Iterator[str]:
     yield f"## {_sentence(label)}: the numbers"
-    yield (
-        f"{figures.count(of_set.workbooks, 'workbook')}, {figures.count(of_set.questions, 'question')}, "
-        f"{figures.count(report.repeats, 'repeat')}."
-    )
+    yield (f"{figures.size(report, of_set)}, {figures.count(report.repeats, 'repeat')}.")
     if not of_set.models:
         yield (
             "No cell of this set was called, or none that counts: an offline model is not judged by computed questions."
         )
-    for group in groups(of_set):
+    for group in groups(of_set, report.axes[0]):
         yield f"### {text(group.title)} ({label}{', reported apart' if group.apart else ''})"
         for alias, model in group.models.items():
             if (said := figures.compared_on(model)) is not None:
-                whose = "" if group.head == "encoding" else f"{text(alias)} is "
+                whose = "" if group.by_model else f"{text(alias)} is "
                 yield f"{whose}{text(said)}." if whose else f"{_sentence(text(said))}."
         for title, table in _tables(report, group):
             notes = "".join(f"*{text(note)}*\n\n" for note in group.notes)
@@ -399,7 +396,7 @@ def _failures(report: Report) -> Iterator[str]:
     ]
     yield "## Failures and faults"
     if rows:
-        yield _table(["model", "encoding", "set", "failures (score 0)", "faults (no score)"], rows)
+        yield _table(["model", report.axes[0], "set", "failures (score 0)", "faults (no score)"], rows)
     else:
         yield "None."
     if report.faults:

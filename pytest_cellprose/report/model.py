@@ -11,7 +11,17 @@ from pytest_cellprose.method.digests import Method
 from pytest_cellprose.method.roles import Role
 from pytest_cellprose.record.record import Frozen, Git, Host, Prices, SetName
 from pytest_cellprose.stats.verdicts import Word
-from pytest_cellprose.store.manifest import EarlierRun, MergedRun, Mode, ModelEntry, PlannedOut, Shard, WorkbookEntry
+from pytest_cellprose.store.manifest import (
+    AXES,
+    SPREADSHEETS,
+    EarlierRun,
+    MergedRun,
+    Mode,
+    ModelEntry,
+    PlannedOut,
+    Shard,
+    WorkbookEntry,
+)
 
 REPORT_SCHEMA = 1
 
@@ -317,6 +327,9 @@ class Report(Frozen):
     git: Git
     versions: dict[str, str]
     settings: dict[str, Any]
+    suite: str = SPREADSHEETS
+    axes: tuple[str, str] = AXES
+    """What the suite's variants and tasks are called."""
     challenger: str
     baseline: str
     """The encoding whose pairs are shown first, and beyond five encodings alone, among the paired comparisons."""

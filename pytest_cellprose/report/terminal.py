@@ -47,7 +47,7 @@ def lines(report: Report, width: int = 80, colour: bool = False, unicode: bool =
     look = _Look(max(width, NARROWEST), unicode)
     parts: list[RenderableType] = []
     for name, of_set in report.sets.items():
-        for group in groups(of_set):
+        for group in groups(of_set, report.axes[0]):
             if parts:
                 parts.append("")
             parts += _group(report, SET_LABELS[name], of_set, group, look)
@@ -64,7 +64,7 @@ def _group(report: Report, label: str, of_set: SetReport, group: Group, look: _L
     def indented(text: str, style: str = "") -> RenderableType:
         return Padding(Text(look.say(text), style=style), (0, 0, 0, 2))
 
-    size = f"{figures.count(of_set.workbooks, 'workbook')}, {figures.count(of_set.questions, 'question')}"
+    size = f"{figures.size(report, of_set)}"
     repeats = f", {report.repeats} repeats" if report.repeats > 1 else ""
     apart = " (reported apart)" if group.apart else ""
     parts: list[RenderableType] = [
@@ -73,7 +73,7 @@ def _group(report: Report, label: str, of_set: SetReport, group: Group, look: _L
     ]
     for alias, model in group.models.items():
         if (said := figures.compared_on(model, most=6)) is not None:
-            parts.append(indented(said if group.head == "encoding" else f"{alias}: {said}"))
+            parts.append(indented(said if group.by_model else f"{alias}: {said}"))
     parts.append(Padding(_rows(group, look), (0, 0, 0, 2)))
     for model in group.models.values():
         compared = figures.measured(model)
@@ -123,7 +123,7 @@ def _rows(group: Group, look: _Look) -> RenderableType:
             cells.append(str(sum(row.failures.values()) or ""))
         if not group.complete:
             cells.append(f"{row.calls} of {row.planned}")
-        bold = row.role == "challenger" and group.head == "encoding"
+        bold = row.role == "challenger" and group.by_model
         table.add_row(*map(look.say, cells), style="bold" if bold else None)
     return table
 

@@ -76,8 +76,8 @@ def registered(config: pytest.Config) -> Registered:
     from pytest_cellprose.method.roles import RESERVED_ENCODINGS
     from pytest_cellprose.models.registry import ModelSpec, builtin_models, spec_problem
     from pytest_cellprose.plan.models import Registered
+    from pytest_cellprose.store.manifest import SPREADSHEETS
     from pytest_cellprose.suites.base import Suite
-    from pytest_cellprose.suites.spreadsheets import NAME as SPREADSHEETS
 
     problems: list[str] = []
     encodings = _by_name(_offered(config, "encoding"), Encoding, "name", RESERVED_ENCODINGS, problems)

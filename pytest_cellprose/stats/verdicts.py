@@ -35,16 +35,18 @@ class Comparison(NamedTuple):
 def compare(
     challenger: Mapping[str, WorkbookMean],
     baseline: Mapping[str, WorkbookMean],
-    csv: Mapping[str, WorkbookMean] | None,
+    guard: Mapping[str, WorkbookMean] | None,
     planned: int,
     *,
     whole: bool = True,
+    reference: str = "csv",
 ) -> Comparison:
     """Compare on the workbooks that both sides completed; a verdict needs all that are planned.
 
     Each side maps workbook name -> mean over the repeats, for the workbooks on which every planned repeat was
-    measured; `csv` is the same for the encoding csv, None when it is not in the plan. `planned` is how many
-    workbooks the plan has. `whole`: whether everything else was measured that a verdict is made to wait for.
+    measured; `guard` is the same for the encoding `reference`, against which a win must hold its accuracy, None when
+    it is not in the plan. `planned` is how many workbooks the plan has. `whole`: whether everything else was measured
+    that a verdict is made to wait for.
     """
     common = challenger.keys() & baseline.keys()
     if not common:
@@ -55,15 +57,15 @@ def compare(
     if not whole:
         return Comparison(numbers, Verdict(None, "incomplete: other cells of this set were not measured"))
     verdict = judge(numbers)
-    if verdict.word == "win" and (csv is None or numbers.baseline_accuracy > 0):  # a side with nothing right has lost
-        verdict = _guarded(verdict.reason, challenger, csv, planned)
+    if verdict.word == "win" and (guard is None or numbers.baseline_accuracy > 0):  # a side with nothing right has lost
+        verdict = _guarded(verdict.reason, challenger, guard, planned, reference)
     if verdict.word is not None and verdict.reason != ONE_WORKBOOK and planned < FEW:
         verdict = verdict._replace(reason=f"{verdict.reason}; {planned} workbook{'s' if planned > 1 else ''} only")
     return Comparison(numbers, verdict)
 
 
 def judge(numbers: PairedBootstrap) -> Verdict:
-    """What costs and accuracies of the two sides say, first rule first; a win is still to be checked against csv."""
+    """What costs and accuracies of the two sides say, first rule first; a win still has to hold its accuracy."""
     own, theirs = numbers.challenger_accuracy, numbers.baseline_accuracy
     if own == 0 and theirs == 0:
         return Verdict("no difference", "neither side answered anything right")
@@ -84,18 +86,22 @@ def judge(numbers: PairedBootstrap) -> Verdict:
 
 
 def _guarded(
-    ahead: str, challenger: Mapping[str, WorkbookMean], csv: Mapping[str, WorkbookMean] | None, planned: int
+    ahead: str,
+    challenger: Mapping[str, WorkbookMean],
+    guard: Mapping[str, WorkbookMean] | None,
+    planned: int,
+    reference: str,
 ) -> Verdict:
-    """A win, if accuracy holds against csv; `ahead` is what speaks for one."""
-    if csv is None:
-        return Verdict("no difference", f"{ahead}, but no win without csv in the run to check accuracy against")
-    if len(csv) < planned:
-        done = f"{len(csv)} of {planned} workbooks"
-        return Verdict(None, f"incomplete: csv, against which accuracy is checked, has {done}")
-    lead = sum(challenger[name].accuracy - csv[name].accuracy for name in sorted(csv)) / planned
+    """A win, if accuracy holds against the reference; `ahead` is what speaks for one."""
+    if guard is None:
+        return Verdict("no difference", f"{ahead}, but no win without {reference} in the run to check accuracy against")
+    if len(guard) < planned:
+        done = f"{len(guard)} of {planned} workbooks"
+        return Verdict(None, f"incomplete: {reference}, against which accuracy is checked, has {done}")
+    lead = sum(challenger[name].accuracy - guard[name].accuracy for name in sorted(guard)) / planned
     if lead < -GUARD - SLACK:
         short = _more_than(-100 * lead, 100 * GUARD)
-        return Verdict("no difference", f"{ahead}, but accuracy is {short} points below csv (1 is allowed)")
+        return Verdict("no difference", f"{ahead}, but accuracy is {short} points below {reference} (1 is allowed)")
     return Verdict("win", ahead)
 
 

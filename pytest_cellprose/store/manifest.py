@@ -16,6 +16,11 @@ from pytest_cellprose.store.account import Account
 
 MANIFEST_SCHEMA = 1
 
+SPREADSHEETS = "spreadsheets"
+"""The suite that the protocol is about."""
+AXES = ("encoding", "workbook")
+"""What its variants and tasks are called."""
+
 Mode: TypeAlias = Literal["development", "live", "final"]
 
 
@@ -159,8 +164,8 @@ class Manifest(Frozen):
     """Over this package's own Python files."""
     method: Method | None = None
     """Digests of protocol, prompts and scorer."""
-    suite: str = "spreadsheets"
-    axes: tuple[str, str] = ("encoding", "workbook")
+    suite: str = SPREADSHEETS
+    axes: tuple[str, str] = AXES
     """What the suite's variants and tasks are called."""
     challenger: str
     """The encoding whose ratio is taken against every other but ``none``."""

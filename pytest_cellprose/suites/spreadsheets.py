@@ -18,7 +18,7 @@ from pytest_cellprose.questions.schema import QuestionFile, load_questions
 from pytest_cellprose.questions.scoring import score_reply
 from pytest_cellprose.sets.discover import discover
 from pytest_cellprose.sets.extents import workbook_extents
-from pytest_cellprose.store.manifest import WorkbookEntry
+from pytest_cellprose.store.manifest import AXES, SPREADSHEETS, WorkbookEntry
 from pytest_cellprose.suites.base import (
     Check,
     Episode,
@@ -35,9 +35,6 @@ from pytest_cellprose.suites.base import (
 from pytest_cellprose.suites.encode import LIMIT_SECONDS, encode_text
 from pytest_cellprose.workbook.model import Workbook
 
-NAME = "spreadsheets"
-AXES = ("encoding", "workbook")
-
 
 @dataclass(frozen=True, kw_only=True)
 class WorkbookTask(Task):
@@ -53,7 +50,7 @@ class EncodingVariant(Variant):
 
 
 class Spreadsheets(Suite):
-    name = NAME
+    name = SPREADSHEETS
     axes = AXES
 
     def __init__(
