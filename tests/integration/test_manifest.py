@@ -201,7 +201,7 @@ def test_what_held_out_workbooks_were_run_under_before_is_said_before_a_final_ru
         book.update(name="other", questions_sha256="0" * 64)
         manifest["method"]["prompts"] = "0" * 64
 
-    assert header(renamed) == [f"{not_again} under other prompts"]
+    assert header(renamed) == [f"{not_again} with other questions, so as another test set, and under other prompts"]
 
     edited(committed, lambda manifest: manifest["method"].update(prompts="0" * 64, scorer="1" * 64))
     committed.run(*FINAL)
