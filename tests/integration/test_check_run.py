@@ -187,7 +187,7 @@ def test_cells_may_lie_outside_the_repository(
     outside = tmp_path_factory.mktemp("outside")
     (outside / "omega.xlsx").write_bytes((bench.cells / "alpha.xlsx").read_bytes())
     (outside / "omega.json").write_text((bench.cells / "alpha.json").read_text().replace("alpha.xlsx", "omega.xlsx"))
-    committed(bench).run("--cellprose-cells", str(outside), *READER, "-k", "omega and csv")
+    committed(bench).run(f"--cellprose-cells={outside}", *READER, "-k", "omega and csv")
     assert check("--run", stored(bench).stem, str(outside), "cells")[0] == 0
 
 

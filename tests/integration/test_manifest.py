@@ -206,7 +206,8 @@ def test_what_held_out_workbooks_were_run_under_before_is_said_before_a_final_ru
     edited(committed, lambda manifest: manifest["method"].update(prompts="0" * 64, scorer="1" * 64))
     committed.run(*FINAL)
     last = manifests(committed)[-1]
-    said = f"held-out workbook gamma was run in {run} under other prompts and another scorer"
+    how = "with other questions, so as another test set, and under other prompts and another scorer"
+    said = f"held-out workbook gamma was run in {run} {how}"
     assert said in last["deviations"]
     assert last["publishable"] is False
     report = (committed.results / last["run"] / "report.md").read_text()
