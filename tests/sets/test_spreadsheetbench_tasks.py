@@ -288,7 +288,10 @@ def test_only_tasks_that_were_read_are_taken(tmp_path: Path) -> None:
     assert lines[0] == "SpreadsheetBench-derived: 1 workbooks, 1 questions, from 4 tasks"
     assert f"     2  {TaskRule.NOT_CONSIDERED}" in lines
     assert f"     1  {judged.dropped[refused]}" in lines
-    assert lines[-1] == f"sb_{taken}: not the files that were reviewed; results are not comparable with others'"
+    assert lines[-2:] == [
+        f"sb_{taken}: not the files that were reviewed; results are not comparable with others'",
+        f"sb_{taken}: not the questions that are pinned; results are not comparable with others'",
+    ]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "NOTICE.txt",
         f"sb_{taken}.answer.xlsx",
