@@ -176,4 +176,4 @@ def called_address(provider: type[Provider]) -> str | None:
     A provider whose calls leave the machine says so in a class method ``address() -> str | None``.
     """
     told: Callable[[], str | None] | None = getattr(provider, "address", None)
-    return None if told is None else told()
+    return told() if callable(told) else None
