@@ -67,10 +67,10 @@ def test_a_question_file_that_is_none_is_named(bench: Bench, content: bytes) -> 
     [
         (b"", "empty"),
         (b"PK\x03\x04 and then nothing", ""),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, "encrypted"),
-        (b"just text", ""),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, "OLE2"),
+        (b"just text", "a text file"),
     ],
-    ids=["empty", "corrupt", "encrypted-or-xls", "text"],
+    ids=["empty", "corrupt", "ole2", "text"],
 )
 def test_a_workbook_that_is_none_is_named(bench: Bench, content: bytes, told: str) -> None:
     (bench.cells / "alpha.xlsx").write_bytes(content)
