@@ -61,7 +61,7 @@ def test_in_a_final_run_a_strange_host_is_said_before_the_start_and_rules_public
     result = bench.run(*FINAL, *workers)
     assert result.ret == 0
     deviation = f"calls went to {server.address}, which is not openai's own"
-    result.stdout.fnmatch_lines([f"cellprose: not publishable: {deviation}; *", f"*deviation: {deviation[:40]}*"])
+    result.stdout.fnmatch_lines([f"cellprose: not publishable: *{deviation}; *", f"*deviation: {deviation[:40]}*"])
     (manifest,) = manifests(bench)
     assert manifest["publishable"] is False
     for found in (manifest, bench.written("report.json"), bench.written("verdicts.json")):
@@ -88,7 +88,7 @@ def test_a_plugin_in_a_vendor_s_place_that_tells_no_address_is_no_vendor(bench: 
     committed(bench)
     result = bench.pytester.runpytest_subprocess("--collect-only", *FINAL)
     result.stdout.fnmatch_lines(
-        ["*not publishable: calls went to an address that is not known, which is not openai's*"]
+        ["*not publishable: *calls went to an address that is not known, which is not openai's*"]
     )
 
 

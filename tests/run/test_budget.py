@@ -127,7 +127,7 @@ def test_a_plugin_is_asked_first_and_its_refusal_reserves_nothing(ledger: Ledger
 def test_an_answer_of_a_plugin_that_is_no_refusal_is_its_bug(ledger: Ledger) -> None:
     with pytest.raises(TypeError, match=r"pytest_cellprose_admit.*'no'"):
         Admission(ledger, {}, lambda pending: "no").start(call(1))
-    with pytest.raises(ValueError, match="no kind of fault"):
+    with pytest.raises(ValueError, match="no kind of refusal"):
         Refusal("not a kind", "")
 
 
