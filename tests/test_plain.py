@@ -101,7 +101,7 @@ class Point:
         (Colour.RED, "red"),
         (Point(1, {2}), {"x": 1, "y": [2]}),
         (CellId(model="m", encoding="csv", workbook="w", repeat=2), "m-csv-w-rep2"),
-        (Usage(input=1), {"input": 1, "cached": None, "output": None, "reasoning": None, "raw": None}),
+        (Usage(input=1), {"input": 1, "cached": None, "output": None, "reasoning": None, "raw": None, "problem": None}),
     ],
 )
 def test_what_becomes_of_it(value: Any, expected: Any) -> None:

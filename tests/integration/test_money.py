@@ -314,7 +314,10 @@ def pytest_cellprose_admit(call):
         (("--cellprose-wall-clock", "soon"), ["--cellprose-wall-clock", "soon"]),
         (("--cellprose-wall-clock", "nan"), ["--cellprose-wall-clock", "nan"]),
         (("--cellprose-openweight", "q=q-8b"), ["--cellprose-openweight", "'q=q-8b'", "price_in"]),
-        (("--cellprose-openweight", "haiku55=q-8b,1,2"), ["--cellprose-openweight", "'haiku55' is taken"]),
+        (
+            ("--cellprose-openweight", "haiku55=q-8b,1,2"),
+            ["--cellprose-openweight", "the name 'haiku55' is the protocol's"],
+        ),
         (("--cellprose-effort", "turbo", "--cellprose-models", "haiku55"), ["haiku55", "turbo"]),
         (
             ("--cellprose-effort", "low", "--cellprose-models", "haiku55@high,reader"),
@@ -393,12 +396,12 @@ def test_a_final_plan_names_its_cuts_and_what_rules_it_out(bench: Bench) -> None
             "cellprose: deviation: scope cut: markdown dropped",
             "cellprose: deviation: scope cut: 2 repeats instead of 3",
             "cellprose: deviation: prices of haiku55, sonnet55, gpt6luna, gpt61sol checked on 2026-10-11, not on *",
-            "cellprose: not publishable: markitdown absent; agent_xlsx absent",
+            "cellprose: not publishable: the held-out set is not the frozen one: *; markitdown absent; agent_xlsx *",
         ]
     )
     result = bench.run(*plan, "markdown,none", "--cellprose-models", "haiku55,opus55,gpt6luna")
     result.stdout.fnmatch_lines(
-        ["cellprose: not publishable: OpenAI without a top model*; csv dropped before markdown: *"]
+        ["cellprose: not publishable: *OpenAI without a top model*; csv dropped before markdown: *"]
     )
 
 

@@ -143,7 +143,8 @@ def test_a_fault_fails_without_a_traceback_and_without_a_score(bench: Bench, wor
     result.stdout.fnmatch_lines(["*house-csv-alpha-rep1 was not measured: transport: cable cut*"])
     assert "Traceback" not in result.stdout.str()
     (record,) = bench.records()
-    assert record["outcome"] == {"status": "fault", "kind": "transport", "detail": "cable cut"}
+    told = {"status": "fault", "kind": "transport", "detail": "cable cut", "not_started": None}
+    assert record["outcome"] == told
     assert record["scores"] is None
     assert record["accuracy"] is None
 
