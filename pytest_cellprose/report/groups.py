@@ -39,7 +39,7 @@ class Group(NamedTuple):
 
 
 def groups(of_set: SetReport, variant: str) -> list[Group]:
-    """In plan order; models with a note of their own, or reported apart, share no table. `variant`: the suite's word."""
+    """In plan order; models with a note of their own, or reported apart, share no table. `variant`: as suites say."""
     alone = {
         alias: next(iter(model.encodings))
         for alias, model in of_set.models.items()
