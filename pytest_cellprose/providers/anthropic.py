@@ -38,6 +38,8 @@ _ENDINGS = {
     "model_context_window_exceeded": "context_exceeded",
 }
 """Stop reason -> failure. Every other stop reason is a reply."""
+_PAUSED = "pause_turn"
+_THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 
 
 class Anthropic:
@@ -125,9 +127,13 @@ def body(request: Request) -> dict[str, Any]:
 def _messages(request: Request) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = [{"role": "user", "content": request.prompt}]
     for turn in request.turns:
-        messages.append({"role": "assistant", "content": list(turn.said)})
-        if turn.results:
-            messages.append({"role": "user", "content": [_result(result) for result in turn.results]})
+        if turn.said:  # a message without content is refused
+            messages.append({"role": "assistant", "content": list(turn.said)})
+        told = [_result(result) for result in turn.results]
+        if turn.told:
+            told.append({"type": "text", "text": turn.told})
+        if told:
+            messages.append({"role": "user", "content": told})
     return messages
 
 
@@ -182,9 +188,10 @@ class _Block:
 
     def _input(self) -> Any:
         try:
-            return json.loads("".join(self._more["input"]))
-        except ValueError:  # the model's own mistake, which its tool answers
+            told = json.loads("".join(self._more["input"]))
+        except (ValueError, RecursionError):  # the model's own mistake, which its tool answers
             return {}
+        return told if isinstance(told, dict) else {}  # nothing else is taken back
 
 
 class _Seen:
@@ -239,5 +246,14 @@ class _Seen:
             returned_model=self._model,
             usage=anthropic_usage(self.usage, ended=self._output_told),
             calls=[call for block in blocks if self._tools and (call := block.call)],
-            said=[block.whole() for block in blocks if self._tools],
+            said=_taken_back([block.whole() for block in blocks]) if self._tools else [],
+            paused=self._tools and self.stop_reason == _PAUSED,
         )
+
+
+def _taken_back(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The blocks of a turn that the API takes back: it refuses blank text, and thoughts that nothing follows."""
+    kept = [block for block in blocks if block.get("type") != "text" or text_at(block, "text").strip()]
+    while kept and kept[-1].get("type") in _THOUGHTS:
+        kept.pop()
+    return kept

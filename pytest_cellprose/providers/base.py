@@ -52,6 +52,8 @@ class Turn:
     said: Sequence[Any]
     """`Reply.said`, resent as it came, so that reasoning and its signatures are kept."""
     results: Sequence[ToolResult] = ()
+    told: str = ""
+    """What the model is told next, as the user's words; empty: nothing but the results."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,10 @@ class Reply:
     calls: Sequence[ToolCall] = ()
     """Tools that the model wants called before it goes on; only if the request offered tools."""
     said: Sequence[Any] = ()
-    """The vendor's own items of this turn, for `Turn.said`; only if the request offered tools."""
+    """The vendor's own items of this turn, for `Turn.said`: those that it takes back; only if the request offered
+    tools."""
+    paused: bool = False
+    """The vendor wants the turn sent back as it is, and goes on with it then; only if the request offered tools."""
 
 
 class ModelFailure(Exception):

@@ -1,15 +1,16 @@
 """Open-weight models on any host that speaks Chat Completions.
 
-One-shot only, and caching is whatever the host does (protocol section 4). `max_tokens` goes by its old name, which
-hosts other than OpenAI know.
+Caching is whatever the host does (protocol section 4). `max_tokens` goes by its old name, which hosts other than
+OpenAI know.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pytest_cellprose.providers.base import ModelFailure, Reply, Request
+from pytest_cellprose.providers.base import ModelFailure, Reply, Request, Tool, ToolCall
 from pytest_cellprose.providers.raw import at, name_at, text_at
 from pytest_cellprose.providers.usage import chat_usage
 from pytest_cellprose.providers.wire import Account, Line
@@ -25,6 +26,8 @@ _NO_KEY = "none"
 _CLOSING = b"[DONE]"
 _ENDINGS = {"length": "truncated", "content_filter": "refused"}
 """Finish reason -> failure. Every other finish reason is a reply."""
+_REASONING = ("reasoning_content", "reasoning")
+"""What hosts call a model's reasoning. Some refuse a turn with tool calls that comes back without it."""
 
 
 class Compat:
@@ -54,7 +57,7 @@ class Compat:
         return self._line.redacted(value)
 
     def call(self, request: Request) -> Reply:
-        seen = _Seen()
+        seen = _Seen(tools=bool(request.tools))
         with self._line.call(seen.reply) as call:
             self._line.read(self._completions.with_streaming_response.create(**body(request), stream=True), seen.take)
             # the closing line is dropped by the SDK, so that a stream without it looks whole
@@ -73,26 +76,93 @@ class Compat:
 
 
 def body(request: Request) -> dict[str, Any]:
-    """The arguments of ``chat.completions.create`` beside ``stream``. Raises `ValueError` for tools."""
-    if request.tools:
-        raise ValueError("open-weight models are one-shot only (protocol section 4): they are offered no tools")
+    """The arguments of ``chat.completions.create`` beside ``stream``."""
     said: dict[str, Any] = {
         "model": request.model_id,
-        "messages": [{"role": "system", "content": request.system}, {"role": "user", "content": request.prompt}],
+        "messages": _messages(request),
         "max_tokens": request.max_tokens,
         "stream_options": {"include_usage": True},
     }
     if "effort" in request.settings:
         said["reasoning_effort"] = request.settings["effort"]
+    if request.tools:
+        said["tools"] = [_tool(tool) for tool in request.tools]
     return said
+
+
+def _messages(request: Request) -> list[Any]:
+    messages: list[Any] = [
+        {"role": "system", "content": request.system},
+        {"role": "user", "content": request.prompt},
+    ]
+    for turn in request.turns:
+        messages += turn.said
+        messages += [{"role": "tool", "tool_call_id": done.id, "content": done.text} for done in turn.results]
+        if turn.told:
+            messages.append({"role": "user", "content": turn.told})
+    return messages
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    told = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    return {"type": "function", "function": told}
+
+
+class _Call:
+    """A tool call while it is told."""
+
+    def __init__(self, position: int) -> None:
+        self.id = ""
+        self._name = ""
+        self._arguments: list[str] = []
+        self._position = position
+
+    def take(self, delta: Mapping[str, Any]) -> None:
+        self.id = self.id or name_at(delta, "id") or ""
+        self._name = self._name or name_at(delta, "function", "name") or ""
+        self._arguments.append(text_at(delta, "function", "arguments"))
+
+    @property
+    def whole(self) -> ToolCall:
+        """With an id of ours where the host gave none: a result has to name its call."""
+        return ToolCall(self.id or f"call_{self._position}", self._name, "".join(self._arguments))
+
+
+def _taken_back(text: str, reasoning: Mapping[str, str], calls: list[ToolCall]) -> list[dict[str, Any]]:
+    """The assistant's message as hosts take it back; none, if there is nothing to it.
+
+    They read a call's arguments as a JSON object and refuse every later request if it is none.
+    """
+    if not calls:
+        return [{"role": "assistant", "content": text, **reasoning}] if text.strip() else []
+    told = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": call.arguments if _is_object(call.arguments) else "{}"},
+        }
+        for call in calls
+    ]
+    return [{"role": "assistant", "content": text or None, **reasoning, "tool_calls": told}]
+
+
+def _is_object(arguments: str) -> bool:
+    try:
+        return isinstance(json.loads(arguments), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 class _Seen:
     """What a stream has told so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, tools: bool) -> None:
         self.finish_reason: str | None = None
         self.refused = False
+        self._tools = tools
+        self._calls: list[_Call] = []
+        self._at_index: dict[Any, _Call] = {}
+        self._reasoning: dict[str, list[str]] = {}
         self._model: str | None = None
         self._usage: Any = None
         self._texts: list[str] = []
@@ -111,7 +181,31 @@ class _Seen:
             self.finish_reason = name_at(choice, "finish_reason") or self.finish_reason
             self._texts.append(text_at(choice, "delta", "content"))
             self.refused = self.refused or bool(at(choice, "delta", "refusal"))
+            if self._tools:
+                self._take_turn(at(choice, "delta"))
         return self.whole
 
+    def _take_turn(self, delta: Any) -> None:
+        """What a one-shot call has no use for: tool calls, and the reasoning that goes back with them."""
+        for name in _REASONING:
+            if told := text_at(delta, name):
+                self._reasoning.setdefault(name, []).append(told)
+        for part in at(delta, "tool_calls") or ():
+            index, told_id = at(part, "index"), name_at(part, "id")
+            call = self._at_index.get(index)
+            # some hosts tell calls one after the other under one index, or under none
+            if call is None or (told_id is not None and call.id and told_id != call.id):
+                call = self._at_index[index] = _Call(len(self._calls))
+                self._calls.append(call)
+            call.take(part)
+
     def reply(self) -> Reply:
-        return Reply(text="".join(self._texts), returned_model=self._model, usage=chat_usage(self._usage))
+        text, calls = "".join(self._texts), [call.whole for call in self._calls]
+        reasoning = {name: "".join(told) for name, told in self._reasoning.items()}
+        return Reply(
+            text=text,
+            returned_model=self._model,
+            usage=chat_usage(self._usage),
+            calls=calls,
+            said=_taken_back(text, reasoning, calls) if self._tools else [],
+        )

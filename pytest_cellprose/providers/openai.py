@@ -100,6 +100,8 @@ def _items(request: Request) -> list[Any]:
     for turn in request.turns:
         items += turn.said
         items += [{"type": "function_call_output", "call_id": done.id, "output": done.text} for done in turn.results]
+        if turn.told:
+            items.append({"role": "user", "content": turn.told})
     return items
 
 
@@ -170,8 +172,14 @@ class _Seen:
                 for item in output
                 if item.get("type") == "function_call"
             ],
-            said=output,
+            said=_taken_back(output),
         )
+
+
+def _taken_back(items: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The items of a turn that the API takes back: it refuses reasoning that nothing follows."""
+    last = max((place for place, item in enumerate(items, 1) if item.get("type") != "reasoning"), default=0)
+    return items[:last]
 
 
 def _objects(value: Any) -> list[Mapping[str, Any]]:

@@ -247,9 +247,23 @@ def test_responses_turns_are_resent_with_sealed_reasoning(openai: Vendor) -> Non
     assert body["input"][3] == {"type": "function_call_output", "call_id": "call-1", "output": "book.xlsx"}
 
 
-def test_open_weights_are_offered_no_tools(compat: Vendor) -> None:
-    with pytest.raises(ValueError, match="one-shot only"):
-        compat.provider.call(replace(REQUEST, tools=[BASH]))
+def test_chat_turns_are_resent_as_messages_with_the_reasoning_of_their_calls(compat: Vendor) -> None:
+    _, body = two_turns(compat)
+    function = {"name": "bash", "description": "Runs a command", "parameters": dict(BASH.parameters)}
+    assert body["tools"] == [{"type": "function", "function": function}]
+    assert body["messages"] == [
+        {"role": "system", "content": "the system prompt"},
+        {"role": "user", "content": "the prompt"},
+        {
+            "role": "assistant",
+            "content": None,
+            "reasoning_content": "hm",
+            "tool_calls": [
+                {"id": "call-1", "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
+            ],
+        },
+        {"role": "tool", "tool_call_id": "call-1", "content": "book.xlsx"},
+    ]
 
 
 def test_tools_and_turns_are_part_of_what_a_model_is_asked() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -38,6 +38,13 @@ class Answer:
     """Messages: a thinking block before the text."""
     tool: tuple[str, str, dict[str, Any]] | None = None
     """Id, name and arguments of a tool call at the end."""
+    tools: Sequence[tuple[str, str, str]] = ()
+    """Several of them at once; arguments as they are written, JSON or not."""
+
+    @property
+    def calls(self) -> list[tuple[str, str, str]]:
+        one = [] if self.tool is None else [(self.tool[0], self.tool[1], json.dumps(self.tool[2]))]
+        return [*one, *self.tools]
 
 
 @dataclass
@@ -196,15 +203,14 @@ def message_events(body: dict[str, Any], answer: Answer) -> list[dict[str, Any]]
     if answer.text:
         text_deltas = [{"type": "text_delta", "text": part} for part in _halves(answer.text)]
         blocks.append(({"type": "text", "text": ""}, text_deltas))
-    if answer.tool is not None:
-        tool_id, name, arguments = answer.tool
-        deltas = [{"type": "input_json_delta", "partial_json": part} for part in _halves(json.dumps(arguments))]
+    for tool_id, name, arguments in answer.calls:
+        deltas = [{"type": "input_json_delta", "partial_json": part} for part in _halves(arguments)]
         blocks.append(({"type": "tool_use", "id": tool_id, "name": name, "input": {}}, deltas))
     for index, (block, deltas) in enumerate(blocks):
         events.append({"type": "content_block_start", "index": index, "content_block": block})
         events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
         events.append({"type": "content_block_stop", "index": index})
-    delta: dict[str, Any] = {"stop_reason": answer.stop or ("tool_use" if answer.tool else "end_turn")}
+    delta: dict[str, Any] = {"stop_reason": answer.stop or ("tool_use" if answer.calls else "end_turn")}
     delta["stop_sequence"] = None
     if answer.stop == "refusal":
         delta["stop_details"] = {"type": "refusal", "category": "cyber", "explanation": "no"}
@@ -240,15 +246,15 @@ def response_events(body: dict[str, Any], answer: Answer) -> list[dict[str, Any]
     else:
         part = {"type": "output_text", "text": answer.text, "annotations": []}
     message = {"id": "m1", "type": "message", "role": "assistant", "status": "completed", "content": [part]}
-    output: list[dict[str, Any]] = [message]
-    if answer.tool is not None:
-        tool_id, name, arguments = answer.tool
-        reasoning = {"id": "r1", "type": "reasoning", "summary": [], "encrypted_content": "sealed"}
-        call = {"id": "f1", "type": "function_call", "call_id": tool_id, "name": name, "status": "completed"}
-        output = [reasoning, {**call, "arguments": json.dumps(arguments)}]
+    output: list[dict[str, Any]] = [message] if answer.text or answer.refusal else []
+    if answer.calls or answer.thinking is not None:
+        output.insert(0, {"id": "r1", "type": "reasoning", "summary": [], "encrypted_content": "sealed"})
+    for number, (tool_id, name, arguments) in enumerate(answer.calls, 1):
+        call = {"id": f"f{number}", "type": "function_call", "call_id": tool_id, "name": name, "status": "completed"}
+        output.append({**call, "arguments": arguments})
     where = {"item_id": "m1", "output_index": 0, "content_index": 0}
     events = [{"type": "response.created", "response": response}]
-    if answer.refusal is None and answer.tool is None:
+    if answer.refusal is None:
         events += [{"type": "response.output_text.delta", **where, "delta": part} for part in _halves(answer.text)]
     last = {**response, "status": status, "output": output, "usage": usage}
     if status == "incomplete":
@@ -271,7 +277,18 @@ def chat_chunks(body: dict[str, Any], answer: Answer) -> list[dict[str, Any]]:
         chunks.append(chunk({"refusal": answer.refusal}))
     else:
         chunks += [chunk({"content": part}) for part in _halves(answer.text)]
-    chunks.append(chunk({}, answer.stop or "stop"))
+    if answer.thinking is not None:
+        chunks.insert(1, chunk({"reasoning_content": answer.thinking}))
+    # calls that are made at once are told by turns
+    for number, (tool_id, name, _) in enumerate(answer.calls):
+        begun = {"index": number, "id": tool_id, "type": "function", "function": {"name": name, "arguments": ""}}
+        chunks.append(chunk({"tool_calls": [begun]}))
+    for part in range(2):
+        for number, (_, _, arguments) in enumerate(answer.calls):
+            middle = len(arguments) // 2
+            told = arguments[middle:] if part else arguments[:middle]
+            chunks.append(chunk({"tool_calls": [{"index": number, "function": {"arguments": told}}]}))
+    chunks.append(chunk({}, answer.stop or ("tool_calls" if answer.calls else "stop")))
     if body.get("stream_options", {}).get("include_usage"):
         usage = answer.usage or {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
         chunks.append({**base, "choices": [], "usage": usage})
