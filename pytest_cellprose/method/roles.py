@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from pytest_cellprose.encodings import BUILTIN
+from pytest_cellprose.models.registry import COMPATIBLE
 
 CHALLENGER = "cellprose_lean_gfm"
 PRIMARY = ("markitdown", "agent_xlsx")
@@ -14,6 +15,10 @@ SECONDARY = ("markdown", "toon")
 REPORTED = "agent_cellprose"
 CONTROL = "none"
 NEVER_DROPPED = (CHALLENGER, *PRIMARY)
+AGENTS = frozenset({"agent_xlsx", "agent_cellprose"})
+"""Encodings that are files, which a model explores with tools."""
+ONE_SHOT_VENDORS = frozenset({COMPATIBLE})
+"""Open-weight models are asked in one shot only (section 4): a rule of the comparison, no want of their hosts."""
 
 REPEATS = 3
 LEAST_REPEATS = 2
@@ -46,3 +51,8 @@ ROLES: Mapping[str, Role] = {
     "none": "control",
 }
 """DESIGN section 4 and protocol section 1; everything else is ``other``, and compared."""
+
+
+def may_take(vendor: str, encoding: str) -> bool:
+    """Whether the protocol lets a vendor's models have an encoding: agents are not for open-weight models."""
+    return not (vendor in ONE_SHOT_VENDORS and encoding in AGENTS)
