@@ -114,6 +114,52 @@ class Usage(Frozen):
     """The provider's own usage object, verbatim, in plain JSON."""
 
 
+class TurnUsage(Usage):
+    """One turn of an episode."""
+
+    reply: str | None = None
+    """The model's words; None also for the last turn, whose words are `Record.reply`."""
+    cost_nanousd: int | None = None
+    """At the price tier that the turn's own prompt selects; None when no tokens were reported."""
+    cost_as_billed_nanousd: int | None = None
+    seconds: float = 0.0
+    """Until the reply was there, without the tools that it called."""
+
+
+CallProblem: TypeAlias = Literal["no_object", "unknown_tool", "misfit"]
+"""Why a tool call was answered with an error and no tool ran: its arguments are no JSON object; there is no such tool;
+the arguments do not fit the tool's schema."""
+
+
+class Clip(Frozen):
+    """A text of any length, or its two ends."""
+
+    head: str
+    left_out: int = 0
+    """Characters between the two."""
+    tail: str = ""
+
+
+class ToolStep(Frozen):
+    """One tool call of an episode."""
+
+    turn: int
+    """1-based: the turn that made it."""
+    name: str
+    """Its first characters, as the model wrote it."""
+    arguments: Clip
+    """As the model wrote them; JSON or not."""
+    result: Clip | None = None
+    """What the model was told; None: the episode ended before."""
+    problem: CallProblem | None = None
+    seconds: float = 0.0
+    """Of the tool."""
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class CountedTokens(Frozen):
     counter: str
     """Which tokenizer counted, with its version: ``toktok-rs 0.3.0 o200k_base``."""
@@ -167,8 +213,10 @@ class Record(Frozen):
     model: ModelUsed
     prices: Prices
     usage: Usage
-    turns: list[Usage] | None = None
-    """Agents only: usage of every turn."""
+    turns: list[TurnUsage] | None = None
+    """Agents only: usage and cost of every turn; `usage` is their sum."""
+    tool_trace: list[ToolStep] | None = Field(default=None, exclude_if=_is_none)
+    """Agents only: every tool call in its order; a one-shot record does not have the key."""
     counted_tokens: CountedTokens | None = None
     cost_nanousd: int | None = None
     """At list price, all input uncached; None when no tokens were reported."""

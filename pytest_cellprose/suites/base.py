@@ -18,8 +18,8 @@ from pydantic import Field
 from pytest_cellprose.cache import TextCache
 from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.encodings.keys import beside_digest
-from pytest_cellprose.providers.base import Tool, ToolCall, ToolResult
-from pytest_cellprose.record.record import Frozen, SetName, Usage
+from pytest_cellprose.providers.base import Tool, ToolCall
+from pytest_cellprose.record.record import CallProblem, Frozen, SetName, Usage
 from pytest_cellprose.store.manifest import WorkbookEntry
 
 
@@ -67,21 +67,50 @@ class World(AbstractContextManager["World"], Protocol):
     digest: str
     """Of all that is in it, tool versions and limits included; known before it is opened, and part of the inputs id."""
 
-    def call(self, call: ToolCall) -> str:
-        """What a tool answers. Arguments that do not fit are answered with the error, not raised."""
+    def call(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """What a tool of the opening answers; its arguments fit its schema. What the model did wrong is an answer too.
+
+        What is raised ends the episode with the fault ``world``.
+        """
         ...
+
+
+@dataclass(frozen=True)
+class PlayedCall:
+    """A tool call and what it was answered."""
+
+    call: ToolCall
+    result: str | None = None
+    """The whole text that the model was told; None: the episode ended before."""
+    problem: CallProblem | None = None
+    """Why no tool ran and `result` is an error."""
+    seconds: float = 0.0
+    """Of the tool."""
 
 
 @dataclass(frozen=True)
 class PlayedTurn:
     """One request and what came of it."""
 
-    reply: str
-    """The model's words."""
+    reply: str | None
+    """The model's words; None: nothing came."""
     usage: Usage
-    calls: Sequence[ToolCall] = ()
-    results: Sequence[ToolResult] = ()
-    """In the order of `calls`."""
+    """As it counts: half reported or absurd is unreported."""
+    calls: Sequence[PlayedCall] = ()
+    """All that were made, in their order."""
+    cost_nanousd: int | None = None
+    """At list price and this turn's own tier, all input uncached; None: no tokens were reported."""
+    cost_as_billed_nanousd: int | None = None
+    assumed_nanousd: int | None = None
+    """What it was expected to cost, if it may be billed and told no tokens; None also in one shot, whose price its
+    caller knows better."""
+    seconds: float = 0.0
+    """Until the reply was there."""
+    attempts: int = 1
+    limited: int = 0
+    """Of the attempts, those refused for too many requests."""
+    answered: bool = True
+    """Whether a reply came, be it a failure: a path that broke answered nothing."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +122,7 @@ class Episode:
     @property
     def reply(self) -> str:
         """The last turn's words."""
-        return self.turns[-1].reply if self.turns else ""
+        return (self.turns[-1].reply or "") if self.turns else ""
 
 
 @dataclass(frozen=True)
