@@ -5,26 +5,22 @@ The way from a task to a record is one straight line: opening -> request -> repl
 
 from __future__ import annotations
 
-import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_cellprose.models.pricing import cost_as_billed_nanousd, usage_cost_nanousd
+from pytest_cellprose.measure.episode import Limits, Played, play
+from pytest_cellprose.measure.turns import recorded_turns, tool_trace, totals
 from pytest_cellprose.models.registry import ModelSpec
 from pytest_cellprose.models.tokens import count, counter_name
 from pytest_cellprose.providers.base import (
     CountsTokens,
     KeepsSecrets,
-    ModelFailure,
-    PathFault,
     Provider,
-    Reply,
     Request,
     called_address,
 )
 from pytest_cellprose.providers.hosts import host_of
-from pytest_cellprose.providers.usage import judged
 from pytest_cellprose.record.outcomes import UNSCORED_FAULTS
 from pytest_cellprose.record.plain import plain, plain_text
 from pytest_cellprose.record.record import (
@@ -37,7 +33,7 @@ from pytest_cellprose.record.record import (
     Usage,
     utc_now,
 )
-from pytest_cellprose.suites.base import Episode, Opening, OpeningFault, PlayedTurn, Suite, Task, Variant
+from pytest_cellprose.suites.base import Episode, Opening, OpeningFault, PlayedTurn, Suite, Task, Variant, World
 
 
 @dataclass(frozen=True)
@@ -62,7 +58,7 @@ class Trial:
         }
 
 
-def request_of(opening: Opening, model: ModelSpec) -> Request:
+def request_of(opening: Opening, model: ModelSpec, world_digest: str = "") -> Request:
     """The exact request; no truth is in an opening."""
     return Request(
         model_id=model.model_id,
@@ -71,60 +67,61 @@ def request_of(opening: Opening, model: ModelSpec) -> Request:
         max_tokens=model.max_tokens,
         settings=model.settings,
         tools=tuple(opening.tools),
+        world_digest=world_digest,
         **opening.aside,
     )
 
 
-def measure(trial: Trial, request: Request, provider: Provider, *, run: str, git: Git, final: bool) -> Record:
-    """Make the call and score what comes back. In a final run a fault of the path is a failure (DESIGN section 5).
+def measure(
+    trial: Trial, request: Request, provider: Provider, limits: Limits, *, run: str, git: Git, final: bool
+) -> Record:
+    """Play the episode and score what comes of it. In a final run a fault of the path is a failure (DESIGN section 5).
 
     Never raises for what a model or the path to it does; a provider's bug comes through as it is.
     """
     address = called_address(type(provider))
-    started, clock = utc_now(), time.perf_counter()
-    reply: Reply | None
-    reached = True
-    try:
-        reply = provider.call(request)
-        attempts, limited, outcome = reply.attempts, reply.limited, Outcome(status="scored")
-    except ModelFailure as failure:
-        reply, attempts, limited = failure.reply, failure.attempts, failure.limited
-        outcome = Outcome(status="failure", kind=failure.kind, detail=plain_text(failure.detail))
-    except PathFault as fault:
-        reply, attempts, limited, reached = fault.reply, fault.attempts, fault.limited, False
-        outcome = _path_outcome(plain_text(fault.kind), plain_text(fault.detail), final=final)
-    seconds = time.perf_counter() - clock
-
-    text = None if reply is None else plain_text(reply.text)
-    usage = _usage(reply, trial.model.context, whole=reached)
-    marks: dict[str, Any] = {}
-    if outcome.status == "scored":
-        marks = _checked(trial, Episode([PlayedTurn(text or "", usage)]))
-    elif outcome.status == "failure":
-        marks = _no_marks(trial.task)
+    started = utc_now()
+    world = trial.suite.world(trial.task, trial.variant) if request.tools else None
+    with nullcontext() if world is None else world:
+        played = play(provider, request, world, limits, prices=trial.model.prices, context=trial.model.context)
+        outcome = _outcome(played, final=final)
+        marks: dict[str, Any] = {}
+        if outcome.status == "scored":
+            marks = _checked(trial, played, world)
+        elif outcome.status == "failure":
+            marks = _no_marks(trial.task)
+    last = played.turns[-1] if played.turns else None
+    text = None if last is None else last.reply
+    total = totals(played.turns)
     stored = provider.redacted if isinstance(provider, KeepsSecrets) else _as_it_is
     kept = stored(text)
+    reached = last is not None and played.outcome.status != "fault"
+    agent: dict[str, Any] = {}
+    if request.tools:
+        agent = {"turns": recorded_turns(played.turns, stored), "tool_trace": tool_trace(played.turns, stored)}
     return _unmeasured(trial, outcome, run=run, git=git, started=started).model_copy(
         update={
             "inputs_id": request.inputs_id,
             "prompt_sha256": request.prompt_sha256,
             "model": ModelUsed(
                 requested=request.model_id,
-                returned=None if reply is None else stored(plain(reply.returned_model)),
+                returned=stored(plain(played.returned_model)),
                 settings={"max_tokens": request.max_tokens, **request.settings},
             ),
-            "usage": usage.model_copy(update={"raw": stored(usage.raw)}),
-            "counted_tokens": _counted_tokens(provider, request) if reached else None,
-            "cost_nanousd": usage_cost_nanousd(trial.model.prices, usage),
-            "cost_as_billed_nanousd": cost_as_billed_nanousd(trial.model.prices, usage),
-            "seconds": round(seconds, 6),
-            "attempts": plain(attempts),
-            "limited": plain(limited),
+            "usage": total.usage.model_copy(update={"raw": stored(total.usage.raw)}),
+            "counted_tokens": _counted_tokens(provider, request) if reached and not request.tools else None,
+            "cost_nanousd": total.cost_nanousd,
+            "cost_as_billed_nanousd": total.cost_as_billed_nanousd,
+            "assumed_nanousd": total.assumed_nanousd,
+            "seconds": round(sum(turn.seconds for turn in played.turns), 6),
+            "attempts": plain(total.attempts),
+            "limited": plain(total.limited),
+            **agent,
             **marks,
             "answers": stored(marks.get("answers")),
             "reply": kept,
             "redacted": kept != text,
-            "host": host_of(address) if address and attempts else None,
+            "host": host_of(address) if address and total.attempts else None,
         }
     )
 
@@ -133,19 +130,13 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-def _usage(reply: Reply | None, context: int | None, *, whole: bool) -> Usage:
-    """The usage of a reply as it counts; `whole`: the reply is, so that it should have told all."""
-    if reply is None or (not whole and reply.usage == Usage()):
-        return Usage()
-    return judged(reply.usage, context=context, text=reply.text)
-
-
-def _path_outcome(kind: str, detail: str, *, final: bool) -> Outcome:
-    if final and kind not in UNSCORED_FAULTS:
-        return Outcome(
-            status="failure", kind="api_error", detail=detail if kind == "api_error" else f"{kind}: {detail}"
-        )
-    return Outcome(status="fault", kind=kind, detail=detail)
+def _outcome(played: Played, *, final: bool) -> Outcome:
+    """How it ended, as the mode takes it."""
+    outcome, kind = played.outcome, played.outcome.kind or ""
+    if outcome.status != "fault" or played.raised is not None or not final or kind in UNSCORED_FAULTS:
+        return outcome
+    detail = outcome.detail if kind == "api_error" else f"{kind}: {outcome.detail}"
+    return Outcome(status="failure", kind="api_error", detail=detail)
 
 
 def _counted_tokens(provider: Provider, request: Request) -> CountedTokens | None:
@@ -160,7 +151,7 @@ def _counted_tokens(provider: Provider, request: Request) -> CountedTokens | Non
 def taken_over(trial: Trial, before: Record, *, run: str, git: Git) -> Record:
     """An earlier run's record of the same request as a record of this run, scored with today's questions.
 
-    A reply that a key was taken out of keeps its scores.
+    A reply that a key was taken out of keeps its scores, and so does an episode whose world is gone.
     """
     update: dict[str, Any] = {
         "run": run,
@@ -170,18 +161,18 @@ def taken_over(trial: Trial, before: Record, *, run: str, git: Git) -> Record:
         "replaces": None,
         "kinds": dict(trial.task.parts),
     }
-    if before.redacted:  # what is stored is not what was scored
+    if before.redacted or before.turns is not None:  # what is stored is not what was scored
         return before.model_copy(update=update)
     if before.outcome.status == "scored" or before.outcome.kind == "no_answer":
-        update |= _checked(trial, Episode([PlayedTurn(before.reply or "", before.usage)]))
+        update |= _checked(trial, Episode([PlayedTurn(before.reply or "", before.usage)]), None)
     else:
         update |= _no_marks(trial.task)
     return before.model_copy(update=update)
 
 
-def _checked(trial: Trial, episode: Episode) -> dict[str, Any]:
+def _checked(trial: Trial, episode: Episode, world: World | None) -> dict[str, Any]:
     """What an episode makes of a record."""
-    check = trial.suite.check(trial.task, episode, None)
+    check = trial.suite.check(trial.task, episode, world)
     outcome = Outcome(status="scored")
     if check.answers is None:
         outcome = Outcome(status="failure", kind="no_answer", detail="the reply holds no answer object")

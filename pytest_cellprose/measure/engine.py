@@ -65,6 +65,7 @@ class Engine:
         # The plan's order visits a task's cells together, so a few of each are enough.
         self._task = lru_cache(maxsize=4)(self._load_task)
         self._opening = lru_cache(maxsize=32)(self._make_opening)
+        self._world_digest = lru_cache(maxsize=32)(self._digest_world)
 
     @cached_property
     def set_of(self) -> dict[str, SetName]:
@@ -76,7 +77,8 @@ class Engine:
 
     def request(self, cell: CellId) -> Request:
         """The exact request of a cell; raises `OpeningFault` if its task cannot be put."""
-        return request_of(self._opening(cell.workbook, cell.encoding), self.spec.models[cell.model])
+        opening, model = self._opening(cell.workbook, cell.encoding), self.spec.models[cell.model]
+        return request_of(opening, model, self._world_digest(cell.workbook, cell.encoding) if opening.tools else "")
 
     def text(self, task: str, variant: str) -> str | None:
         """What is the variant's own of an opening, None for a control; raises `OpeningFault`, and there is no price."""
@@ -224,8 +226,9 @@ class Engine:
         try:
             record = self._answered(trial, request)
             cost = settled_cost(record)
-            assumed = price.expected if cost is None else None
-            return self._stored(record.model_copy(update={"assumed_nanousd": assumed}))
+            if cost is None and record.assumed_nanousd is None:
+                record = record.model_copy(update={"assumed_nanousd": price.expected})
+            return self._stored(record)
         except NoMoreCalls:
             cost = 0
             raise
@@ -247,7 +250,7 @@ class Engine:
         self.keeper.check()
         manifest, provider = self.spec.manifest, self._provider(trial.model.vendor)
         final = manifest.mode == "final"
-        record = measure(trial, request, provider, run=manifest.run, git=manifest.git, final=final)
+        record = measure(trial, request, provider, self.spec.limits, run=manifest.run, git=manifest.git, final=final)
         stale = self._ancestors.get(trial.cell)
         return record if stale is None else record.model_copy(update={"replaces": stale.run})
 
@@ -270,6 +273,12 @@ class Engine:
 
     def _make_opening(self, task: str, variant: str) -> Opening:
         return self._guarded(lambda: self.suite.opening(self._task(task), self._variants[variant]))
+
+    def _digest_world(self, task: str, variant: str) -> str:
+        world = self._guarded(lambda: self.suite.world(self._task(task), self._variants[variant]))
+        if world is None:
+            raise OpeningFault(f"suite {self.suite.name!r} offers tools and has no world that answers them")
+        return world.digest
 
     def _guarded(self, make: Callable[[], T]) -> T:
         """What a suite makes of a task; raises `OpeningFault` for whatever its code raises."""

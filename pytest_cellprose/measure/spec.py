@@ -6,7 +6,9 @@ from pathlib import Path
 
 from pydantic import Field
 
+from pytest_cellprose.measure.episode import Limits
 from pytest_cellprose.measure.expected_output import Outputs
+from pytest_cellprose.method.roles import MAX_CALL_NANOUSD, MAX_TURNS
 from pytest_cellprose.models.registry import ModelSpec
 from pytest_cellprose.record.record import Frozen
 from pytest_cellprose.store.manifest import Manifest
@@ -24,6 +26,8 @@ class RunSpec(Frozen):
     cache: Path | None
     outputs: Outputs = Outputs()
     """What calls are expected to answer; with it, every process reserves the same cost for a call."""
+    limits: Limits = Limits(turns=MAX_TURNS, nanousd=MAX_CALL_NANOUSD)
+    """Of every episode with tools."""
     in_flight: dict[str, int] = Field(default_factory=lambda: {"": 1})
     """Vendor -> calls at a time in one process; under the empty name, for every other vendor."""
     fault_retries: int = 0

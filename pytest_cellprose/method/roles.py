@@ -20,6 +20,11 @@ AGENTS = frozenset({"agent_xlsx", "agent_cellprose"})
 ONE_SHOT_VENDORS = frozenset({COMPATIBLE})
 """Open-weight models are asked in one shot only (section 4): a rule of the comparison, no want of their hosts."""
 
+MAX_TURNS = 40
+"""Of an agent's episode (protocol section 5)."""
+MAX_CALL_NANOUSD = 1_000_000_000
+"""An agent's episode may cost a dollar at list price."""
+
 REPEATS = 3
 LEAST_REPEATS = 2
 

@@ -71,6 +71,8 @@ class Request:
     asked: Sequence[Asked] = ()
     """The questions without their truths. For the offline reader; never sent."""
     tools: Sequence[Tool] = ()
+    world_digest: str = ""
+    """Of what the tools act on; never sent."""
     turns: Sequence[Turn] = ()
     """What came after the prompt, oldest first."""
 
@@ -80,6 +82,8 @@ class Request:
         told = [self.system, self.prompt, self.model_id, self.max_tokens, dict(self.settings)]
         if self.tools or self.turns:
             told += [[asdict(tool) for tool in self.tools], [asdict(turn) for turn in self.turns]]
+        if self.world_digest:
+            told.append(self.world_digest)
         return digest(told)
 
     @property
