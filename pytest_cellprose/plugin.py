@@ -331,8 +331,8 @@ def pytest_runtest_makereport(
     record = taken.record if isinstance(taken, Cell) else None
     if record is not None:
         item.stash[RECORD] = record
-    if record is not None and record.outcome.is_fault("authentication"):
-        # every other call of this vendor would end the same way; a worker passes this on to xdist's controller
+    if record is not None and record.outcome.policy.stops:
+        # a worker passes this on to xdist's controller
         item.session.shouldstop = visible(f"cellprose: {record.outcome.detail}")
     if call.when == "call" and record is not None:
         item.user_properties.append(outcome_property(record))  # before the report that copies them

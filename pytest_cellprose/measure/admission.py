@@ -7,10 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from pytest_cellprose.record.outcomes import WALL_CLOCK
 from pytest_cellprose.store.ledger import Ledger, PendingCall, Refusal
-
-WALL_CLOCK = "wall_clock"
-
 
 Ask: TypeAlias = Callable[[PendingCall], object]
 
@@ -54,7 +52,7 @@ def wall_clock_refusal(call: PendingCall, bound: float | None) -> Refusal | None
     if bound is None or call.run_seconds < bound:
         return None
     return Refusal(
-        WALL_CLOCK,
+        WALL_CLOCK.name,
         f"{call.run_seconds:,.0f} s after the run was planned, over the bound of {bound:,.0f} s",
         limit=bound,
         used=round(call.run_seconds),

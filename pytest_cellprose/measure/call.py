@@ -21,7 +21,7 @@ from pytest_cellprose.providers.base import (
     called_address,
 )
 from pytest_cellprose.providers.hosts import host_of
-from pytest_cellprose.record.outcomes import UNSCORED_FAULTS
+from pytest_cellprose.record.outcomes import API_ERROR, NO_ANSWER, policy
 from pytest_cellprose.record.plain import plain, plain_text
 from pytest_cellprose.record.record import (
     CellId,
@@ -133,10 +133,10 @@ def _as_it_is(value: Any) -> Any:
 def _outcome(played: Played, *, final: bool) -> Outcome:
     """How it ended, as the mode takes it."""
     outcome, kind = played.outcome, played.outcome.kind or ""
-    if outcome.status != "fault" or played.raised is not None or not final or kind in UNSCORED_FAULTS:
-        return outcome
-    detail = outcome.detail if kind == "api_error" else f"{kind}: {outcome.detail}"
-    return Outcome(status="failure", kind="api_error", detail=detail)
+    if final and outcome.status == "fault" and policy("fault", kind).in_final == "failure":
+        detail = outcome.detail or ""
+        return Outcome.of(API_ERROR, detail if kind == API_ERROR.name else f"{kind}: {detail}")
+    return outcome
 
 
 def _counted_tokens(provider: Provider, request: Request) -> CountedTokens | None:
@@ -163,7 +163,7 @@ def taken_over(trial: Trial, before: Record, *, run: str, git: Git) -> Record:
     }
     if before.redacted or before.turns is not None:  # what is stored is not what was scored
         return before.model_copy(update=update)
-    if before.outcome.status == "scored" or before.outcome.kind == "no_answer":
+    if before.outcome.status == "scored" or before.outcome.policy == NO_ANSWER:
         update |= _checked(trial, Episode([PlayedTurn(before.reply or "", before.usage)]), None)
     else:
         update |= _no_marks(trial.task)
@@ -175,7 +175,7 @@ def _checked(trial: Trial, episode: Episode, world: World | None) -> dict[str, A
     check = trial.suite.check(trial.task, episode, world)
     outcome = Outcome(status="scored")
     if check.answers is None:
-        outcome = Outcome(status="failure", kind="no_answer", detail="the reply holds no answer object")
+        outcome = Outcome.of(NO_ANSWER, "the reply holds no answer object")
     scores = {part: float(check.scores.get(part, 0.0)) for part in trial.task.parts}
     return {
         "outcome": outcome,

@@ -21,6 +21,7 @@ from pytest_cellprose.measure.spec import RunSpec
 from pytest_cellprose.models.pricing import CallPrice, cost_nanousd
 from pytest_cellprose.models.tokens import counter_name
 from pytest_cellprose.providers.base import Provider, Request, lacking
+from pytest_cellprose.record.outcomes import INTERRUPTED
 from pytest_cellprose.record.record import CellId, Outcome, Record, SetName
 from pytest_cellprose.store.keeper import Keeper, NoMoreCalls
 from pytest_cellprose.store.layout import StoreError
@@ -148,8 +149,7 @@ class Engine:
         """Record that a cell's call was under way, as far as is known, and nobody waited for its end."""
         manifest = self.spec.manifest
         said = f"{why} while the call was under way: it may be billed"
-        outcome = Outcome(status="fault", kind="interrupted", detail=said)
-        record = not_measured(self._trial(cell), outcome, run=manifest.run, git=manifest.git)
+        record = not_measured(self._trial(cell), Outcome.of(INTERRUPTED, said), run=manifest.run, git=manifest.git)
         price = self._prices.get((cell.model, cell.encoding, cell.workbook))
         assumed = None if price is None else price.expected
         return self._stored(record.model_copy(update={"attempts": 1, "assumed_nanousd": assumed}))

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from pytest_cellprose.record.outcomes import ENCODING, OPENING
 from pytest_cellprose.record.record import Record
 from pytest_cellprose.store.manifest import EncodedTexts, Manifest
 from pytest_cellprose.store.shards import own_cells
@@ -48,7 +49,7 @@ def made_so_far(engine: Engine, records: Iterable[Record]) -> EncodedTexts:
     found = {pair: engine.known_text(*pair) for pair in sent_pairs(engine.spec.manifest)}
     faulted: set[tuple[str, str]] = set()
     if None in found.values():
-        faults = (record.cell for record in records if record.outcome.is_fault("encoding"))
+        faults = (record.cell for record in records if record.outcome.policy in (ENCODING, OPENING))
         faulted = {(cell.workbook, cell.encoding) for cell in faults}
     texts = EncodedTexts()
     for pair, text in found.items():

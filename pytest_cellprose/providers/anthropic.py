@@ -16,6 +16,7 @@ from pytest_cellprose.providers.hosts import OWN_ADDRESSES
 from pytest_cellprose.providers.raw import at, name_at, text_at
 from pytest_cellprose.providers.usage import anthropic_cache_tokens, anthropic_usage, as_count
 from pytest_cellprose.providers.wire import Account, Line
+from pytest_cellprose.record.outcomes import CACHE_LEAK, CONTEXT_EXCEEDED, REFUSED, TRUNCATED
 from pytest_cellprose.record.record import CountedTokens
 
 if TYPE_CHECKING:
@@ -33,9 +34,9 @@ _COUNT_SECONDS = 60.0
 """Nobody waits longer for a count: the cell is measured without it."""
 
 _ENDINGS = {
-    "max_tokens": "truncated",
-    "refusal": "refused",
-    "model_context_window_exceeded": "context_exceeded",
+    "max_tokens": TRUNCATED.name,
+    "refusal": REFUSED.name,
+    "model_context_window_exceeded": CONTEXT_EXCEEDED.name,
 }
 """Stop reason -> failure. Every other stop reason is a reply."""
 _PAUSED = "pause_turn"
@@ -75,7 +76,7 @@ class Anthropic:
             reply = seen.reply()
             read, written = anthropic_cache_tokens(seen.usage)
             if read or written:
-                raise ModelFailure("cache_leak", f"{read} tokens read from a cache, {written} written to it", reply)
+                raise ModelFailure(CACHE_LEAK.name, f"{read} tokens read from a cache, {written} written to it", reply)
             if seen.stop_reason in _ENDINGS:
                 raise ModelFailure(_ENDINGS[seen.stop_reason], seen.ending, reply)
             return self._line.done(call, reply)

@@ -14,6 +14,7 @@ from pytest_cellprose.providers.base import ModelFailure, Reply, Request, Tool, 
 from pytest_cellprose.providers.raw import at, name_at, text_at
 from pytest_cellprose.providers.usage import chat_usage
 from pytest_cellprose.providers.wire import Account, Line
+from pytest_cellprose.record.outcomes import REFUSED, TRUNCATED
 from pytest_cellprose.record.record import CountedTokens
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ ACCOUNT = Account("CELLPROSE_COMPAT_API_KEY", "CELLPROSE_COMPAT_BASE_URL", key_r
 _NO_KEY = "none"
 """Sent where the host wants no key: the SDK makes no client without one."""
 _CLOSING = b"[DONE]"
-_ENDINGS = {"length": "truncated", "content_filter": "refused"}
+_ENDINGS = {"length": TRUNCATED.name, "content_filter": REFUSED.name}
 """Finish reason -> failure. Every other finish reason is a reply."""
 _REASONING = ("reasoning_content", "reasoning")
 """What hosts call a model's reasoning. Some refuse a turn with tool calls that comes back without it."""
@@ -65,7 +66,7 @@ class Compat:
                 raise self._line.cut(call)
             reply = seen.reply()
             if seen.refused:
-                raise ModelFailure("refused", "the message is a refusal", reply)
+                raise ModelFailure(REFUSED.name, "the message is a refusal", reply)
             if seen.finish_reason in _ENDINGS:
                 raise ModelFailure(_ENDINGS[seen.finish_reason], f"finish_reason {seen.finish_reason}", reply)
             return self._line.done(call, reply)

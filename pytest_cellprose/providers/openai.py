@@ -16,6 +16,7 @@ from pytest_cellprose.providers.hosts import OWN_ADDRESSES
 from pytest_cellprose.providers.raw import name_at, text_at
 from pytest_cellprose.providers.usage import openai_usage
 from pytest_cellprose.providers.wire import Account, Line, StreamError
+from pytest_cellprose.record.outcomes import CUT_STREAM, REFUSED, TRUNCATED
 from pytest_cellprose.record.record import CountedTokens
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 ACCOUNT = Account("OPENAI_API_KEY", "OPENAI_BASE_URL", own_url=OWN_ADDRESSES["openai"])
 
 _LAST = frozenset({"response.completed", "response.incomplete", "response.failed"})
-_INCOMPLETE = {"max_output_tokens": "truncated", "content_filter": "refused"}
+_INCOMPLETE = {"max_output_tokens": TRUNCATED.name, "content_filter": REFUSED.name}
 """Reason of an incomplete response -> failure."""
 _STOPPED = "cancelled"
 """Status of a response that somebody stopped before its end."""
@@ -61,12 +62,13 @@ class OpenAI:
             if seen.status is None:
                 raise self._line.cut(call)
             if seen.status == _STOPPED:
-                raise PathFault("cut_stream", f"the response's last event says {seen.status}")
+                raise PathFault(CUT_STREAM.name, f"the response's last event says {seen.status}")
             reply = seen.reply()
             if seen.refused:
-                raise ModelFailure("refused", "the output is a refusal", reply)
+                raise ModelFailure(REFUSED.name, "the output is a refusal", reply)
             if seen.status == "incomplete":
-                raise ModelFailure(_INCOMPLETE.get(seen.reason or "", "truncated"), f"incomplete: {seen.reason}", reply)
+                kind = _INCOMPLETE.get(seen.reason or "", TRUNCATED.name)
+                raise ModelFailure(kind, f"incomplete: {seen.reason}", reply)
             return self._line.done(call, reply)
 
     def counted_tokens(self, request: Request) -> CountedTokens | None:

@@ -20,6 +20,20 @@ from urllib.parse import urljoin, urlsplit
 
 from pytest_cellprose.providers.base import ModelFailure, PathFault, Reply
 from pytest_cellprose.providers.secrets import Secret
+from pytest_cellprose.record.outcomes import (
+    API_FAULT,
+    AUTHENTICATION,
+    CONTEXT_EXCEEDED,
+    CUT_STREAM,
+    MALFORMED_STREAM,
+    NOT_A_STREAM,
+    QUOTA,
+    REDIRECT,
+    REFUSED,
+    STREAM_ERROR,
+    TIME_OUT,
+    TRANSPORT,
+)
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -133,7 +147,7 @@ class Line:
         from pytest_cellprose.providers.http import CURRENT, Call
 
         if self.problem is not None:
-            raise PathFault("authentication", self.problem, attempts=0)
+            raise PathFault(AUTHENTICATION.name, self.problem, attempts=0)
         call = Call(self.patience, time.monotonic() + self.patience.wall)
         token = CURRENT.set(call)
         try:
@@ -194,10 +208,10 @@ class Line:
     def cut(self, call: Call) -> PathFault:
         """The stream ended without its last event."""
         if call.is_event_stream:
-            return PathFault("cut_stream", "the stream ended without its last event")
+            return PathFault(CUT_STREAM.name, "the stream ended without its last event")
         told = call.content_type.partition(";")[0].strip() or "no content type"
         return PathFault(
-            "not_a_stream", f"{self._host()} answered {told} instead of an event stream: is the address right?"
+            NOT_A_STREAM.name, f"{self._host()} answered {told} instead of an event stream: is the address right?"
         )
 
     def _ending(self, error: Exception, call: Call) -> ModelFailure | PathFault | None:
@@ -207,9 +221,9 @@ class Line:
 
         sdk = self.sdk
         if call.expired:
-            return PathFault("time_out", f"the call took over {self.patience.wall:g} seconds")
+            return PathFault(TIME_OUT.name, f"the call took over {self.patience.wall:g} seconds")
         if isinstance(error, sdk.APITimeoutError | httpx2.TimeoutException):
-            return PathFault("time_out", f"{_time_out(error)}: nothing came from {self._host()}")
+            return PathFault(TIME_OUT.name, f"{_time_out(error)}: nothing came from {self._host()}")
         if isinstance(error, sdk.APIStatusError):
             status = error.status_code
             if 300 <= status < 400:
@@ -220,13 +234,13 @@ class Line:
             return self._told(None, error.words, error.message)
         if isinstance(error, sdk.APIConnectionError | httpx2.HTTPError | httpx2.StreamError | ssl.SSLError):
             root = _root(error)
-            return PathFault("transport", f"no reply from {self._host()}: {type(root).__name__}: {root}")
+            return PathFault(TRANSPORT.name, f"no reply from {self._host()}: {type(root).__name__}: {root}")
         if isinstance(error, sdk.APIError):  # OpenAI's SDK raises it bare for an error inside a stream
             return self._told(None, error_words(error.body), _message(error.body))
         if isinstance(error, MalformedStream):
             if not call.is_event_stream:
                 return self.cut(call)
-            return PathFault("malformed_stream", f"an event of {self._host()} cannot be read: {error}")
+            return PathFault(MALFORMED_STREAM.name, f"an event of {self._host()} cannot be read: {error}")
         return None
 
     def _told(self, status: int | None, words: frozenset[str], message: str) -> ModelFailure | PathFault:
@@ -236,14 +250,14 @@ class Line:
         where = "in the stream" if status is None else f"HTTP {status}"
         detail = " ".join([where, *sorted(words), *(["-", message] if message else [])])
         if status == 401 or "authentication_error" in words:
-            return PathFault("authentication", f"{self.account.key_variable} was refused: {detail}")
+            return PathFault(AUTHENTICATION.name, f"{self.account.key_variable} was refused: {detail}")
         if status == 402 or words & NO_QUOTA:
-            return PathFault("quota", detail)
+            return PathFault(QUOTA.name, detail)
         if status == 413 or words & TOO_LONG:
-            return ModelFailure("context_exceeded", detail)
+            return ModelFailure(CONTEXT_EXCEEDED.name, detail)
         if words & FILTERED:
-            return ModelFailure("refused", detail)
-        return PathFault("stream_error" if status is None else "api_error", detail)
+            return ModelFailure(REFUSED.name, detail)
+        return PathFault((STREAM_ERROR if status is None else API_FAULT).name, detail)
 
     def _host(self) -> str:
         """Host and port, and which variable they are from; never the user and password that an address may hold."""
@@ -258,7 +272,7 @@ class Line:
         location = response.headers.get("location")
         where = "without saying where" if location is None else f"to {_bare(str(response.url), location)}"
         return PathFault(
-            "redirect",
+            REDIRECT.name,
             f"{self._host()} redirects {where} (HTTP {response.status_code}): nothing is sent there; if that is the "
             f"right address, put it into {self.account.url_variable}",
         )

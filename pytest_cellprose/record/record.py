@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from pytest_cellprose.record.outcomes import NOT_STARTED, Policy, Status, policy
 from pytest_cellprose.record.plain import plain
 
 RECORD_SCHEMA = 1
@@ -185,17 +186,23 @@ class NotStarted(Frozen):
 class Outcome(Frozen):
     """``scored``: an answer was scored. ``failure``: the model's, scores 0. ``fault``: the path's or ours, no score."""
 
-    status: Literal["scored", "failure", "fault"]
+    status: Status
     kind: str | None = None
-    """Which failure or fault (DESIGN section 5); None when scored."""
+    """Which failure or fault (`pytest_cellprose.record.outcomes`); None when scored."""
     detail: str | None = None
     """One line for a reader: sub-kind, status code, what happened."""
     not_started: NotStarted | None = None
     """Set for a call that was refused before anything was sent; a fault then, whatever its kind is called."""
 
-    def is_fault(self, kind: str) -> bool:
-        """Whether it is this fault of ours: a refusal may use the same word."""
-        return self.status == "fault" and self.kind == kind and self.not_started is None
+    @classmethod
+    def of(cls, policy: Policy, detail: str) -> Outcome:
+        """Of a failure or a fault."""
+        return cls(status=policy.status, kind=policy.name, detail=detail)
+
+    @property
+    def policy(self) -> Policy:
+        """What follows from it. A refusal may use any word, and means the same by all of them."""
+        return policy(self.status, self.kind) if self.not_started is None else NOT_STARTED
 
 
 class Record(Frozen):

@@ -10,8 +10,9 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import fmean, median
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
+from pytest_cellprose.record.outcomes import Status, policy
 from pytest_cellprose.record.record import CellId, Host, ModelUsed, NotStarted, Prices, Record, UsageProblem
 from pytest_cellprose.report.model import Counted, Frontier, KindScore, Resources
 from pytest_cellprose.stats import WorkbookMean, jeffreys
@@ -24,7 +25,7 @@ class Attempt:
     """One call of one cell; the fields mean what `Record`'s do."""
 
     cell: CellId
-    status: Literal["scored", "failure", "fault"]
+    status: Status
     kind: str | None
     detail: str | None
     model: ModelUsed
@@ -146,12 +147,8 @@ def cost(record: Attempt) -> int | None:
     """Nano-dollars. A failure without a reply that could report tokens cost nothing that is known (protocol section
     5.6); a reply without usage has an unknown cost, which must not count as cheap."""
     if record.cost_nanousd is None and record.status == "failure":
-        return 0 if record.usage_problem is None or record.kind in _MAYBE_FREE else None
+        return 0 if record.usage_problem is None or policy(record.status, record.kind).billed != "yes" else None
     return record.cost_nanousd
-
-
-_MAYBE_FREE = frozenset({"api_error", "context_exceeded"})
-"""Failures whose calls a vendor may well not bill: what there is of a reply tells usage by chance only."""
 
 
 def total_cost(records: Iterable[Attempt]) -> int | None:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import pytest
 from _pytest.runner import runtestprotocol
 
-from pytest_cellprose.record.outcomes import NEVER_RERUN
 from pytest_cellprose.record.record import Record
 
 RECORD = pytest.StashKey[Record]()
@@ -105,9 +104,7 @@ class CellTests:
 def _faulted(item: pytest.Item) -> bool:
     """Whether a test's cell was not measured for a reason that may be gone later."""
     record = item.stash.get(RECORD, None)
-    if record is None or record.outcome.status != "fault" or record.outcome.not_started is not None:
-        return False
-    return record.outcome.kind not in NEVER_RERUN
+    return record is not None and record.outcome.policy.again
 
 
 def _stopping(session: pytest.Session) -> bool:

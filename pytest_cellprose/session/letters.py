@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from pytest_cellprose.record.outcomes import policy
 from pytest_cellprose.record.plain import visible
 from pytest_cellprose.record.record import Record
 from pytest_cellprose.session.run import Run, cell_of
@@ -33,13 +34,14 @@ def outcome_property(record: Record) -> tuple[str, str]:
 def test_status(properties: Iterable[tuple[str, object]]) -> tuple[str, str] | None:
     """Letter and word for a measured cell: ``.``, a digit of tenths, ``x``; ``SCORED 0.83``, ``TRUNCATED 0.00``."""
     found = next((json.loads(str(value)) for name, value in properties if name == PROPERTY), None)
-    if found is None or found["status"] == "fault":
+    if found is None:
+        return None
+    row = policy(found["status"], found["outcome"])
+    if not row.has_score:
         return None
     accuracy = found["accuracy"]
-    word = visible(f"{'KEPT ' if found['kept_from'] else ''}{found['outcome'].upper()} {accuracy:.2f}")
-    if found["status"] == "failure":
-        return "x", word
-    return ("." if accuracy >= 1 else str(int(accuracy * 10))), word
+    word = visible(f"{'KEPT ' if found['kept_from'] else ''}{row.word} {accuracy:.2f}")
+    return row.letter or ("." if accuracy >= 1 else str(int(accuracy * 10))), word
 
 
 def is_mode_skip(run: Run, report: pytest.TestReport) -> bool:

@@ -117,7 +117,7 @@ class Run:
                 prepare=lambda cell: self.engine.prepared(cell, shared=self._may_be_stored(cell)),
                 ceilings={name: self.engine.calls_at_a_time(name) for name in sorted(set(vendor.values()))},
                 limited=lambda record: record.limited > 0,
-                last=lambda record: record.outcome.is_fault("authentication"),
+                last=lambda record: record.outcome.policy.stops,
                 halted=self.told_to_end,
                 changed=partial(self.engine.note_limit, self.process),
             )

@@ -24,6 +24,7 @@ from filelock import FileLock
 from pydantic import Field, ValidationError
 
 from pytest_cellprose.models.registry import ModelSpec
+from pytest_cellprose.record.outcomes import SPEND_CAP
 from pytest_cellprose.record.plain import plain, plain_text
 from pytest_cellprose.record.record import CellId, Frozen, NotStarted, Outcome, Record, utc_now
 from pytest_cellprose.store.account import Account, of_call
@@ -37,11 +38,6 @@ LONGEST_CALL = 1900.0
 
 MOST_LIMITS = 500
 """So many changes of limits are kept: the file is written anew for each call."""
-
-SPEND_CAP = "spend_cap"
-
-_NEVER_BILLED = frozenset({"authentication", "quota"})
-"""Faults that a vendor raises before any token is read."""
 
 
 @dataclass(frozen=True)
@@ -241,7 +237,7 @@ def _no_room(state: LedgerState, vendor: str, expected: int, cap: int, before: i
     spent = state.counted(vendor) - reserved
     earlier = f"{dollars(before)} spent by the runs that this one goes on from, " if before else ""
     return Refusal(
-        SPEND_CAP,
+        SPEND_CAP.name,
         f"{vendor}: {earlier}{dollars(spent)} spent, {dollars(reserved)} reserved by calls that run, and "
         f"{dollars(expected)} expected for this one are over the cap of {dollars(cap)}",
         limit=cap / NANOUSD,
@@ -253,7 +249,7 @@ def _no_room(state: LedgerState, vendor: str, expected: int, cap: int, before: i
 
 def settled_cost(record: Record) -> int | None:
     """What a call's record says it cost, in nano-dollars; None if tokens may have been billed that nobody reported."""
-    unsent = record.attempts == 0 or record.outcome.kind in _NEVER_BILLED
+    unsent = record.attempts == 0 or record.outcome.policy.billed == "no"
     return 0 if record.cost_nanousd is None and unsent else record.cost_nanousd
 
 

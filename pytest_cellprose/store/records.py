@@ -173,7 +173,7 @@ class Store:
 
     @cached_property
     def _index(self) -> Index:
-        return Index(self, interrupted=True)
+        return Index(self, same_run=True)
 
     @property
     def process_died(self) -> bool:
@@ -238,9 +238,9 @@ class Index:
     A run's replies may be more than memory holds, and every process of a run that resumes it has this index.
     """
 
-    def __init__(self, store: Store, *, interrupted: bool = False) -> None:
-        """`interrupted`: also of a cell whose call was interrupted."""
-        self._interrupted = interrupted
+    def __init__(self, store: Store, *, same_run: bool = False) -> None:
+        """`same_run`: as the run itself asks, which makes an interrupted call no second time."""
+        self._same_run = same_run
         self._measured: dict[CellId, Measured] = {}
         self._faults: dict[CellId, list[Measured]] = {}
         self._next = [Place(store.records_path(name), 1, 0) for name in get_args(SetName)]
@@ -271,7 +271,8 @@ class Index:
         return end
 
     def _counts(self, record: Record) -> bool:
-        return record.outcome.status != "fault" or (self._interrupted and record.outcome.is_fault("interrupted"))
+        row = record.outcome.policy
+        return row.stands if self._same_run else row.kept
 
 
 def _lines_from(start: Place, *, unfinished: bool = True) -> Iterator[tuple[Place, Record | None]]:
