@@ -1,17 +1,13 @@
-"""Command-line and ini options, and their validation into one frozen `Settings`."""
+"""Every option and ini setting of the plugin, declared once: what is offered, read and documented is in `TABLE`."""
 
 from __future__ import annotations
 
-import os
-import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from pathlib import Path
-from typing import TypeVar
+from typing import Any, Literal
 
 import pytest
-from _pytest.config.findpaths import determine_setup
 
 DEFAULT_CELLS = "cells"
 DEFAULT_OUT = "results"
@@ -19,428 +15,75 @@ DEFAULT_CHALLENGER = "cellprose_lean_gfm"
 
 DEFAULT_IN_FLIGHT = 8
 
-VALUED = (
-    "--cellprose-cells",
-    "--cellprose-models",
-    "--cellprose-encodings",
-    "--cellprose-workbooks",
-    "--cellprose-reps",
-    "--cellprose-subset",
-    "--cellprose-seed",
-    "--cellprose-exclude",
-    "--cellprose-shard",
-    "--cellprose-split",
-    "--cellprose-challenger",
-    "--cellprose-baseline",
-    "--cellprose-effort",
-    "--cellprose-openweight",
-    "--cellprose-approve-usd",
-    "--cellprose-vendor-cap-usd",
-    "--cellprose-wall-clock",
-    "--cellprose-inflight",
-    "--cellprose-fault-retries",
-    "--cellprose-resume",
-    "--cellprose-out",
-)
-"""The options that take a value."""
 
-T = TypeVar("T")
+@dataclass(frozen=True)
+class Ini:
+    """A setting of the ini file."""
+
+    name: str
+    help: str
+    type: Literal["string", "linelist", "args"] = "string"
+    """A string stands in for its option; a list is read beside it."""
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What the user asked for; None where an option was not given and the mode decides."""
+class Option:
+    """An option of the command line, with its ini setting where it has one."""
 
-    cells: tuple[Path, ...]
-    """The cells folders, absolute, in the order of search."""
-    out: Path
-    usual_out: Path
-    """Where runs are stored if ``--cellprose-out`` does not say otherwise."""
-    final: bool = False
-    live: bool = False
-    """Paid calls are allowed; `final` implies it."""
-    models: tuple[str, ...] | None = None
-    ini_models: tuple[str, ...] = ()
-    openweight: tuple[str, ...] = ()
-    """Aliases that ``--cellprose-openweight`` describes; planned beside the mode's models."""
-    effort: str | None = None
-    """The level asked of every live model."""
-    encodings: tuple[str, ...] | None = None
-    workbooks: tuple[str, ...] | None = None
-    reps: int | None = None
-    none_once: bool = False
-    subset: int | None = None
-    seed: int | None = None
-    exclude: tuple[str, ...] = ()
-    """Runs whose held-out workbooks are not to be drawn again."""
-    shard: tuple[int, int] | None = None
-    """K and N: run the K-th of N shares of the plan."""
-    split_by_digest: bool = False
-    challenger: str = DEFAULT_CHALLENGER
-    baseline: str | None = None
-    """The encoding whose pairs are shown first among the paired comparisons; None: the challenger."""
-    allow_dirty: bool = False
-    approve_usd: Decimal | None = None
-    vendor_caps: Mapping[str, Decimal] = field(default_factory=dict)
-    """Vendor -> dollars after which no call to it is started."""
-    in_flight: Mapping[str, int] = field(default_factory=lambda: {"": DEFAULT_IN_FLIGHT})
-    """Vendor -> live calls at a time in one process; under the empty name, for every other vendor."""
-    resume: str | None = None
-    """The run to take cells over from."""
-    fault_retries: int | None = None
-    """How many more passes there are over faulted cells at the end of the run; None: as the mode has it."""
-    wall_clock: float | None = None
-    """Seconds after which no live call is started."""
+    flag: str
+    help: str
+    setting: str | None = None
+    """The field of `pytest_cellprose.plan.settings.Settings` that it gives; None: that takes more than this option."""
+    metavar: str | None = None
+    """What it takes; None: nothing, it is a switch, or one of `choices`."""
+    read: Callable[[str], object] | None = None
+    """Raises ValueError for what is not `wanted`; None: the text as it is. An empty text is not read, but not given."""
+    wanted: str = ""
+    """What a wrong value is not: "a whole number"."""
+    several: bool = False
+    """It may be given several times; its values are read as one, with commas."""
+    default: str | None = None
+    choices: tuple[str, ...] = ()
+    ini: Ini | None = None
 
+    @property
+    def dest(self) -> str:
+        return self.flag.removeprefix("--").replace("-", "_")
 
-def add_options(parser: pytest.Parser) -> None:
-    """Declare every option and ini setting of the plugin."""
-    _add_plan_options(parser)
-    _add_gate_options(parser)
+    @property
+    def takes_value(self) -> bool:
+        return self.metavar is not None or bool(self.choices)
 
+    def declaration(self) -> dict[str, Any]:
+        """The keywords of ``addoption``."""
+        if not self.takes_value:
+            return {"action": "store_true", "default": False, "help": self.help}
+        if self.several:
+            return {"action": "append", "default": [], "metavar": self.metavar, "help": self.help}
+        shown = {"choices": self.choices} if self.choices else {"metavar": self.metavar}
+        return {"default": self.default, "help": self.help, **shown}
 
-def refuse_misread(config: pytest.Config) -> None:
-    """Raise `pytest.UsageError` if a value apart from its option cost the project its ini file.
+    def given(self, config: pytest.Config) -> tuple[str, str | None]:
+        """Where a value is from, for messages, and the value as text; None: it was not given."""
+        value = config.getoption(self.dest)
+        if self.several:
+            value = ",".join(value)
+        if value is None and self.ini is not None and self.ini.type == "string":
+            return f"ini {self.ini.name}", config.getini(self.ini.name)
+        return self.flag, value
 
-    pytest looks for its ini file before it knows a plugin's options, and takes a value that happens to be a path
-    for a path to collect: ``--cellprose-cells ../elsewhere`` has it look there.
-    """
-    arguments = [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *map(str, config.invocation_params.args)]
-    apart = {place: name for place, name in enumerate(arguments[:-1], 1) if name in VALUED}
-    meant = [argument for place, argument in enumerate(arguments) if place not in apart]
-    as_meant = _ini_file(config, meant)
-    misread = [
-        (name, arguments[place])
-        for place, name in apart.items()
-        if _ini_file(config, [*meant, _read_as(name, arguments[place])]) != as_meant
-    ]
-    if misread:
-        values = ", ".join(value for _, value in misread)
-        file = as_meant[1] or f"none, in {as_meant[0]}"
-        raise pytest.UsageError(
-            f"cellprose: pytest takes {values} for a path to collect, and looks for the project's ini file there "
-            f"(it should be {file}): write {' '.join(f'{name}={shlex.quote(value)}' for name, value in misread)}"
-        )
-
-
-def _read_as(name: str, value: str) -> str:
-    """The path that pytest sees; a results folder that is not there yet will be, once a worker starts anew."""
-    if name != "--cellprose-out":
-        return value
-    path = Path(value).absolute()
-    return str(next(folder for folder in (path, *path.parents) if folder.exists()))
-
-
-def _ini_file(config: pytest.Config, arguments: Sequence[str]) -> tuple[Path, Path | None]:
-    """rootdir and ini file as pytest settles them from these arguments."""
-    rootdir, file, *_ = determine_setup(
-        inifile=config.option.inifilename,
-        override_ini=None,
-        args=arguments,
-        rootdir_cmd_arg=config.option.rootdir or None,
-        invocation_dir=config.invocation_params.dir,
-    )
-    return rootdir, file
-
-
-def _add_plan_options(parser: pytest.Parser) -> None:
-    group = parser.getgroup("cellprose", "cellprose: which way of handing a spreadsheet to a model pays")
-    group.addoption(
-        "--cellprose-cells",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="also take workbooks with question files from DIR and its subfolders; may be given several times "
-        "(besides the ini setting cellprose_cells)",
-    )
-    group.addoption(
-        "--cellprose-models",
-        default=None,
-        metavar="NAMES",
-        help="plan these models only, comma-separated; alias@effort for another effort "
-        "(default: ini cellprose_models, else reader and the proposed six; in a final run the six)",
-    )
-    group.addoption(
-        "--cellprose-encodings",
-        default=None,
-        metavar="NAMES",
-        help="plan these encodings only, comma-separated (default: all that the mode has)",
-    )
-    group.addoption(
-        "--cellprose-workbooks",
-        default=None,
-        metavar="NAMES",
-        help="plan these workbooks only, comma-separated (default: all of the mode's sets)",
-    )
-    group.addoption(
-        "--cellprose-reps",
-        default=None,
-        metavar="N",
-        help="repeats of every cell (default: 1; in a final run 3)",
-    )
-    group.addoption(
-        "--cellprose-none-once",
-        action="store_true",
-        default=False,
-        help="run the control encoding 'none' in the first repeat only (default: in every repeat)",
-    )
-    group.addoption(
-        "--cellprose-subset",
-        default=None,
-        metavar="N",
-        help="in a final run, draw N held-out workbooks at random instead of all; a smaller N is a prefix of a "
-        "larger one",
-    )
-    group.addoption(
-        "--cellprose-seed",
-        default=None,
-        metavar="S",
-        help="seed of that draw (default: the seed in split.json)",
-    )
-    group.addoption(
-        "--cellprose-exclude",
-        action="append",
-        default=[],
-        metavar="RUN",
-        help="in a final run, leave out the held-out workbooks that RUN already looked at (a run id, a run's folder or "
-        "its manifest); comma-separated or given several times (default: none are left out)",
-    )
-    group.addoption(
-        "--cellprose-shard",
-        default=None,
-        metavar="K/N",
-        help="run the K-th of N shares of the plan, for a CI matrix; `python -m pytest_cellprose report --merge` puts "
-        "the runs together; not in a final run (default: the whole plan)",
-    )
-    group.addoption(
-        "--cellprose-split",
-        default="file",
-        choices=("file", "digest"),
-        help="how folders without a split.json are divided: 'file' takes them as development, 'digest' makes a "
-        "third development by SHA-256 of the name and the rest held out (default: %(default)s)",
-    )
-    group.addoption(
-        "--cellprose-challenger",
-        default=DEFAULT_CHALLENGER,
-        metavar="NAME",
-        help="the encoding whose cost per correct answer is compared with every other (default: %(default)s)",
-    )
-    group.addoption(
-        "--cellprose-baseline",
-        default=None,
-        metavar="NAME",
-        help="the encoding that the report's paired comparisons (exact McNemar tests) set every other against "
-        "(default: the challenger)",
-    )
-    group.addoption(
-        "--cellprose-effort",
-        default=None,
-        metavar="LEVEL",
-        help="ask this effort of every live model, as alias@LEVEL does of one; refused for a model that does not "
-        "declare it (default: each model's registered effort)",
-    )
-    group.addoption(
-        "--cellprose-openweight",
-        action="append",
-        default=[],
-        metavar="ALIAS=ID,IN,OUT",
-        help="plan a model of any Chat Completions host (CELLPROSE_COMPAT_BASE_URL) at the host's price for input "
-        "and output, dollars per million tokens; may be given several times",
-    )
-    parser.addini(
-        "cellprose_cells",
-        "folders with workbooks and question files, relative to rootdir "
-        f"(default: {DEFAULT_CELLS!r} if it has a split.json)",
-        type="linelist",
-        default=[],
-    )
-    parser.addini(
-        "cellprose_models",
-        "models of the plan (default: reader and the proposed six; in a final run the six)",
-        type="args",
-        default=[],
-    )
-    parser.addini(
-        "cellprose_registry",
-        "TOML files with models of your own, relative to rootdir: a table per alias, as in the package's registry.toml",
-        type="linelist",
-        default=[],
-    )
-
-
-def _add_gate_options(parser: pytest.Parser) -> None:
-    group = parser.getgroup("cellprose")
-    group.addoption(
-        "--cellprose-live",
-        action="store_true",
-        default=False,
-        help="call live models, which costs money (default: their cells are planned and skipped)",
-    )
-    group.addoption(
-        "--cellprose-final",
-        action="store_true",
-        default=False,
-        help="the publishable run under the protocol: held-out workbooks, three repeats, a clean working tree; "
-        "calls live models (default: off)",
-    )
-    group.addoption(
-        "--cellprose-allow-dirty",
-        action="store_true",
-        default=False,
-        help="let a final run start from a working tree with uncommitted changes; recorded (default: refused)",
-    )
-    group.addoption(
-        "--cellprose-approve-usd",
-        default=None,
-        metavar="N",
-        help="approve an expected cost of up to N dollars; above $5 a run needs it "
-        "(default: ini cellprose_approve_usd, else none)",
-    )
-    group.addoption(
-        "--cellprose-vendor-cap-usd",
-        default=None,
-        metavar="VENDOR=N,...",
-        help="start no call that a vendor's cap of N dollars has no room for; the run is then incomplete "
-        "(default: ini cellprose_vendor_cap_usd, else no cap)",
-    )
-    group.addoption(
-        "--cellprose-inflight",
-        default=None,
-        metavar="N",
-        help="live calls that one process keeps running while tests report in order; vendor=N for one vendor, "
-        f"comma-separated (default: {DEFAULT_IN_FLIGHT} for each)",
-    )
-    group.addoption(
-        "--cellprose-fault-retries",
-        default=None,
-        metavar="N",
-        help="at the end of the run, run cells that were not measured again, up to N times; not after a spend cap, and "
-        "not in a final run (default: 1)",
-    )
-    group.addoption(
-        "--cellprose-resume",
-        default=None,
-        metavar="RUN",
-        help="take over every cell of RUN (a run id, a run's folder or its manifest) that was asked exactly what it "
-        "would be asked now, and score it again; faults and other cells are run; not in a final run (default: none)",
-    )
-    group.addoption(
-        "--cellprose-wall-clock",
-        default=None,
-        metavar="SECONDS",
-        help="start no live call later than SECONDS after the plan was made; the run is then incomplete "
-        "(default: no bound)",
-    )
-    group.addoption(
-        "--cellprose-out",
-        default=None,
-        metavar="DIR",
-        help=f"where runs are stored (default: ini cellprose_out, else {DEFAULT_OUT!r} under rootdir)",
-    )
-    parser.addini("cellprose_approve_usd", "see --cellprose-approve-usd", type="string", default="")
-    parser.addini("cellprose_vendor_cap_usd", "see --cellprose-vendor-cap-usd", type="string", default="")
-    parser.addini("cellprose_out", "see --cellprose-out", type="string", default="")
-
-
-def cells_folders(config: pytest.Config) -> tuple[Path, ...]:
-    """The cells folders that the ini file and the command line name; empty means the plugin stays silent."""
-    named = [config.rootpath / line for line in config.getini("cellprose_cells")]
-    if not named and (config.rootpath / DEFAULT_CELLS / "split.json").is_file():
-        named = [config.rootpath / DEFAULT_CELLS]
-    given = [config.invocation_params.dir / folder for folder in config.getoption("cellprose_cells")]
-    return tuple(folder.resolve() for folder in named + given)
-
-
-def read_settings(config: pytest.Config) -> Settings:
-    """Raises `pytest.UsageError` that lists every option with a bad value."""
-    option = config.getoption
-    problems: list[str] = []
-
-    def checked(flag: str, text: str | None, read: Callable[[str], T], wanted: str) -> T | None:
-        if text is None or text == "":
-            return None
+    def value(self, config: pytest.Config, problems: list[str]) -> object:
+        """What was asked for; None where nothing was, or where it is wrong, which goes into `problems`."""
+        if not self.takes_value:
+            return bool(config.getoption(self.dest))
+        where, text = self.given(config)
+        if text is None or self.read is None:
+            return text
         try:
-            return read(text)
+            return self.read(text) if text else None
         except (ValueError, InvalidOperation):
-            problems.append(f"{flag}: {text!r} is not {wanted}")
+            problems.append(f"{where}: {text!r} is not {self.wanted}")
             return None
-
-    approve = option("cellprose_approve_usd")
-    approve_flag = "--cellprose-approve-usd" if approve is not None else "ini cellprose_approve_usd"
-    caps = option("cellprose_vendor_cap_usd")
-    caps_flag = "--cellprose-vendor-cap-usd" if caps is not None else "ini cellprose_vendor_cap_usd"
-    final = bool(option("cellprose_final"))
-    settings = Settings(
-        cells=cells_folders(config),
-        out=out_folder(config),
-        usual_out=usual_out_folder(config),
-        final=final,
-        live=final or bool(option("cellprose_live")),
-        models=checked("--cellprose-models", option("cellprose_models"), _names, "a list of models"),
-        ini_models=tuple(config.getini("cellprose_models")),
-        openweight=tuple(text.partition("=")[0].strip() for text in option("cellprose_openweight")),
-        effort=option("cellprose_effort") or None,
-        encodings=checked("--cellprose-encodings", option("cellprose_encodings"), _names, "a list of encodings"),
-        workbooks=checked("--cellprose-workbooks", option("cellprose_workbooks"), _names, "a list of workbooks"),
-        reps=checked("--cellprose-reps", option("cellprose_reps"), _positive, "a whole number from 1"),
-        none_once=bool(option("cellprose_none_once")),
-        subset=checked("--cellprose-subset", option("cellprose_subset"), _positive, "a whole number from 1"),
-        seed=checked("--cellprose-seed", option("cellprose_seed"), int, "a whole number"),
-        exclude=checked("--cellprose-exclude", ",".join(option("cellprose_exclude")), _names, "a list of runs") or (),
-        shard=checked("--cellprose-shard", option("cellprose_shard"), _shard, "K/N with K from 1 to N"),
-        split_by_digest=option("cellprose_split") == "digest",
-        challenger=option("cellprose_challenger"),
-        baseline=option("cellprose_baseline") or None,
-        allow_dirty=bool(option("cellprose_allow_dirty")),
-        approve_usd=checked(
-            approve_flag,
-            approve if approve is not None else config.getini("cellprose_approve_usd"),
-            _amount,
-            "an amount of dollars",
-        ),
-        in_flight=checked(
-            "--cellprose-inflight", option("cellprose_inflight"), _in_flight, "a number of calls, or vendor=number"
-        )
-        or {"": DEFAULT_IN_FLIGHT},
-        vendor_caps=checked(
-            caps_flag,
-            caps if caps is not None else config.getini("cellprose_vendor_cap_usd"),
-            _amounts,
-            "a list of vendor=dollars",
-        )
-        or {},
-        resume=option("cellprose_resume"),
-        fault_retries=checked(
-            "--cellprose-fault-retries", option("cellprose_fault_retries"), _natural, "a whole number from 0"
-        ),
-        wall_clock=checked("--cellprose-wall-clock", option("cellprose_wall_clock"), _seconds, "a number of seconds"),
-    )
-    if settings.subset is not None and not final:
-        problems.append("--cellprose-subset draws held-out workbooks: it goes with --cellprose-final")
-    elif settings.seed is not None and settings.subset is None:
-        problems.append("--cellprose-seed is the seed of a draw: it goes with --cellprose-subset N")
-    if settings.shard is not None and final:
-        problems.append("--cellprose-shard: a final run is one invocation (protocol section 5.2) and has no shards")
-    if settings.exclude and not final:
-        problems.append("--cellprose-exclude leaves held-out workbooks out: it goes with --cellprose-final")
-    if settings.fault_retries and final:
-        problems.append("--cellprose-fault-retries: in a final run a call is made once (protocol section 5.6)")
-    if problems:
-        raise pytest.UsageError("\n".join(["cellprose:", *(f"  {problem}" for problem in problems)]))
-    return settings
-
-
-def out_folder(config: pytest.Config) -> Path:
-    """Where runs are stored, absolute."""
-    given = config.getoption("cellprose_out")
-    if given is not None:
-        return Path(config.invocation_params.dir / given).resolve()
-    return usual_out_folder(config)
-
-
-def usual_out_folder(config: pytest.Config) -> Path:
-    """The same, whatever ``--cellprose-out`` says."""
-    return (config.rootpath / (config.getini("cellprose_out") or DEFAULT_OUT)).resolve()
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -509,12 +152,247 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def cache_folder(config: pytest.Config) -> Path | None:
-    """Where encoded texts are kept between runs; None without pytest's cache."""
-    cache = getattr(config, "cache", None)  # absent under -p no:cacheprovider
-    if cache is None:
-        return None
-    try:
-        return Path(cache.mkdir("cellprose"))
-    except OSError:
-        return None
+OUT = Option(
+    "--cellprose-out",
+    metavar="DIR",
+    help=f"where runs are stored (default: ini cellprose_out, else {DEFAULT_OUT!r} under rootdir)",
+    ini=Ini("cellprose_out", "see --cellprose-out"),
+)
+
+CELLS = Option(
+    "--cellprose-cells",
+    metavar="DIR",
+    several=True,
+    help="also take workbooks with question files from DIR and its subfolders; may be given several times "
+    "(besides the ini setting cellprose_cells)",
+    ini=Ini(
+        "cellprose_cells",
+        "folders with workbooks and question files, relative to rootdir "
+        f"(default: {DEFAULT_CELLS!r} if it has a split.json)",
+        type="linelist",
+    ),
+)
+
+TABLE: tuple[Option | Ini, ...] = (
+    CELLS,
+    Option(
+        "--cellprose-models",
+        setting="models",
+        metavar="NAMES",
+        read=_names,
+        wanted="a list of models",
+        help="plan these models only, comma-separated; alias@effort for another effort "
+        "(default: ini cellprose_models, else reader and the proposed six; in a final run the six)",
+        ini=Ini(
+            "cellprose_models",
+            "models of the plan (default: reader and the proposed six; in a final run the six)",
+            type="args",
+        ),
+    ),
+    Option(
+        "--cellprose-encodings",
+        setting="encodings",
+        metavar="NAMES",
+        read=_names,
+        wanted="a list of encodings",
+        help="plan these encodings only, comma-separated (default: all that the mode has)",
+    ),
+    Option(
+        "--cellprose-workbooks",
+        setting="workbooks",
+        metavar="NAMES",
+        read=_names,
+        wanted="a list of workbooks",
+        help="plan these workbooks only, comma-separated (default: all of the mode's sets)",
+    ),
+    Option(
+        "--cellprose-reps",
+        setting="reps",
+        metavar="N",
+        read=_positive,
+        wanted="a whole number from 1",
+        help="repeats of every cell (default: 1; in a final run 3)",
+    ),
+    Option(
+        "--cellprose-none-once",
+        setting="none_once",
+        help="run the control encoding 'none' in the first repeat only (default: in every repeat)",
+    ),
+    Option(
+        "--cellprose-subset",
+        setting="subset",
+        metavar="N",
+        read=_positive,
+        wanted="a whole number from 1",
+        help="in a final run, draw N held-out workbooks at random instead of all; a smaller N is a prefix of a "
+        "larger one",
+    ),
+    Option(
+        "--cellprose-seed",
+        setting="seed",
+        metavar="S",
+        read=int,
+        wanted="a whole number",
+        help="seed of that draw (default: the seed in split.json)",
+    ),
+    Option(
+        "--cellprose-exclude",
+        setting="exclude",
+        metavar="RUN",
+        several=True,
+        read=_names,
+        wanted="a list of runs",
+        help="in a final run, leave out the held-out workbooks that RUN already looked at (a run id, a run's folder or "
+        "its manifest); comma-separated or given several times (default: none are left out)",
+    ),
+    Option(
+        "--cellprose-shard",
+        setting="shard",
+        metavar="K/N",
+        read=_shard,
+        wanted="K/N with K from 1 to N",
+        help="run the K-th of N shares of the plan, for a CI matrix; `python -m pytest_cellprose report --merge` puts "
+        "the runs together; not in a final run (default: the whole plan)",
+    ),
+    Option(
+        "--cellprose-split",
+        setting="split_by_digest",
+        default="file",
+        choices=("file", "digest"),
+        read=lambda text: text == "digest",
+        help="how folders without a split.json are divided: 'file' takes them as development, 'digest' makes a "
+        "third development by SHA-256 of the name and the rest held out (default: %(default)s)",
+    ),
+    Option(
+        "--cellprose-challenger",
+        setting="challenger",
+        metavar="NAME",
+        default=DEFAULT_CHALLENGER,
+        help="the encoding whose cost per correct answer is compared with every other (default: %(default)s)",
+    ),
+    Option(
+        "--cellprose-baseline",
+        setting="baseline",
+        metavar="NAME",
+        read=str,
+        help="the encoding that the report's paired comparisons (exact McNemar tests) set every other against "
+        "(default: the challenger)",
+    ),
+    Option(
+        "--cellprose-effort",
+        setting="effort",
+        metavar="LEVEL",
+        read=str,
+        help="ask this effort of every live model, as alias@LEVEL does of one; refused for a model that does not "
+        "declare it (default: each model's registered effort)",
+    ),
+    Option(
+        "--cellprose-openweight",
+        metavar="ALIAS=ID,IN,OUT",
+        several=True,
+        help="plan a model of any Chat Completions host (CELLPROSE_COMPAT_BASE_URL) at the host's price for input "
+        "and output, dollars per million tokens; may be given several times",
+    ),
+    Ini(
+        "cellprose_registry",
+        "TOML files with models of your own, relative to rootdir: a table per alias, as in the package's registry.toml",
+        type="linelist",
+    ),
+    Option(
+        "--cellprose-live",
+        setting="live",
+        help="call live models, which costs money (default: their cells are planned and skipped)",
+    ),
+    Option(
+        "--cellprose-final",
+        setting="final",
+        help="the publishable run under the protocol: held-out workbooks, three repeats, a clean working tree; "
+        "calls live models (default: off)",
+    ),
+    Option(
+        "--cellprose-allow-dirty",
+        setting="allow_dirty",
+        help="let a final run start from a working tree with uncommitted changes; recorded (default: refused)",
+    ),
+    Option(
+        "--cellprose-approve-usd",
+        setting="approve_usd",
+        metavar="N",
+        read=_amount,
+        wanted="an amount of dollars",
+        help="approve an expected cost of up to N dollars; above $5 a run needs it "
+        "(default: ini cellprose_approve_usd, else none)",
+        ini=Ini("cellprose_approve_usd", "see --cellprose-approve-usd"),
+    ),
+    Option(
+        "--cellprose-vendor-cap-usd",
+        setting="vendor_caps",
+        metavar="VENDOR=N,...",
+        read=_amounts,
+        wanted="a list of vendor=dollars",
+        help="start no call that a vendor's cap of N dollars has no room for; the run is then incomplete "
+        "(default: ini cellprose_vendor_cap_usd, else no cap)",
+        ini=Ini("cellprose_vendor_cap_usd", "see --cellprose-vendor-cap-usd"),
+    ),
+    Option(
+        "--cellprose-inflight",
+        setting="in_flight",
+        metavar="N",
+        read=_in_flight,
+        wanted="a number of calls, or vendor=number",
+        help="live calls that one process keeps running while tests report in order; vendor=N for one vendor, "
+        f"comma-separated (default: {DEFAULT_IN_FLIGHT} for each)",
+    ),
+    Option(
+        "--cellprose-fault-retries",
+        setting="fault_retries",
+        metavar="N",
+        read=_natural,
+        wanted="a whole number from 0",
+        help="at the end of the run, run cells that were not measured again, up to N times; not after a spend cap, and "
+        "not in a final run (default: 1)",
+    ),
+    Option(
+        "--cellprose-resume",
+        setting="resume",
+        metavar="RUN",
+        help="take over every cell of RUN (a run id, a run's folder or its manifest) that was asked exactly what it "
+        "would be asked now, and score it again; faults and other cells are run; not in a final run (default: none)",
+    ),
+    Option(
+        "--cellprose-wall-clock",
+        setting="wall_clock",
+        metavar="SECONDS",
+        read=_seconds,
+        wanted="a number of seconds",
+        help="start no live call later than SECONDS after the plan was made; the run is then incomplete "
+        "(default: no bound)",
+    ),
+    OUT,
+)
+
+OPTIONS = tuple(row for row in TABLE if isinstance(row, Option))
+VALUED = tuple(option.flag for option in OPTIONS if option.takes_value)
+"""The options that take a value."""
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Declare every option and ini setting of the plugin."""
+    group = parser.getgroup("cellprose", "cellprose: which way of handing a spreadsheet to a model pays")
+    for row in TABLE:
+        if isinstance(row, Option):
+            group.addoption(row.flag, **row.declaration())
+        ini = row if isinstance(row, Ini) else row.ini
+        if ini is not None:
+            parser.addini(ini.name, ini.help, type=ini.type, default="" if ini.type == "string" else [])
+
+
+def documentation() -> Iterator[str]:
+    """The same as the lines of a Markdown table, for docs/options.md."""
+    yield from ("| option | ini setting | what it does |", "|---|---|---|")
+    for row in TABLE:
+        option, ini = (row, row.ini) if isinstance(row, Option) else (None, row)
+        taken = [option.flag, "|".join(option.choices) or option.metavar] if option else []
+        form, said = "=".join(filter(None, taken)), row.help.replace("%(default)s", (option and option.default) or "")
+        cells = (form and f"`{form}`", f"`{ini.name}`" if ini else "", said)
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

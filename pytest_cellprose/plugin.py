@@ -8,7 +8,7 @@ from warnings import WarningMessage
 
 import pytest
 
-from pytest_cellprose.options import add_options, refuse_misread
+from pytest_cellprose.options import add_options
 
 if TYPE_CHECKING:
     from pytest_cellprose.cell import Cell
@@ -50,6 +50,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
+    from pytest_cellprose.session.misread import refuse_misread
     from pytest_cellprose.session.other_plugins import refuse_loop
 
     if not hasattr(config, "workerinput"):
@@ -63,7 +64,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
     worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
     if worker_input is None:
-        from pytest_cellprose.options import cells_folders
+        from pytest_cellprose.plan.settings import cells_folders
 
         if cells_folders(config):
             from pytest_cellprose.session.controller import planned_run
@@ -220,7 +221,7 @@ def _is_our_cell(metafunc: pytest.Metafunc) -> bool:
 def _run_for(config: pytest.Config) -> Run | None:
     """The run; planned only now for a test that the look at the command line could not see."""
     if _run(config) is None and not hasattr(config, "workerinput"):
-        from pytest_cellprose.options import cells_folders
+        from pytest_cellprose.plan.settings import cells_folders
 
         if cells_folders(config):
             from pytest_cellprose.session.controller import build_run

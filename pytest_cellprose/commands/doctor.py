@@ -14,6 +14,8 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from pytest_cellprose.commands.out import add_out, out_folder
+
 if TYPE_CHECKING:
     from pytest_cellprose.providers.wire import Account
 
@@ -44,9 +46,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="NAMES",
         help=f"also require what live calls to these need, comma-separated, of {', '.join(VENDORS)} (default: none)",
     )
-    parser.add_argument(
-        "--out", type=Path, default=Path("results"), metavar="DIR", help="where runs are stored (default: %(default)s)"
-    )
+    add_out(parser)
     parser.set_defaults(run=run)
 
 
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     if unknown:
         print(f"--vendors: unknown vendor {unknown[0]!r}: known are {', '.join(VENDORS)}", file=sys.stderr)
         return 2
-    checks = list(examine(Path.cwd(), options.out.absolute(), vendors))
+    checks = list(examine(Path.cwd(), out_folder(options).absolute(), vendors))
     _print(checks)
     return 1 if any(check.state == "MISSING" for check in checks) else 0
 

@@ -6,8 +6,8 @@ import argparse
 import shutil
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
+from pytest_cellprose.commands.out import add_out, out_folder
 from pytest_cellprose.record.plain import visible
 from pytest_cellprose.report.terminal import lines
 from pytest_cellprose.report.write import write_reports
@@ -26,9 +26,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "summary. Works for a run that was killed, and for one that still runs.",
     )
     parser.add_argument("runs", nargs="+", metavar="RUN", help="a run id, a run's folder or its manifest")
-    parser.add_argument(
-        "--out", type=Path, default=Path("results"), metavar="DIR", help="where runs are stored (default: %(default)s)"
-    )
+    add_out(parser)
     parser.add_argument(
         "--merge",
         action="store_true",
@@ -41,10 +39,10 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def run(options: argparse.Namespace) -> int:
     if options.merge:
         return _merge(options)
-    failed = False
+    failed, out = False, out_folder(options)
     for name in options.runs:
         try:
-            store = open_run(options.out, name)
+            store = open_run(out, name)
             manifest = store.manifest()
             if not store.folder.is_dir():
                 print("\n".join(map(visible, _planned(manifest))))
@@ -56,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
             failed = True
             continue
         except OSError as error:
-            print(f"{options.out}: the report of {name} could not be written: {error}", file=sys.stderr)
+            print(f"{out}: the report of {name} could not be written: {error}", file=sys.stderr)
             failed = True
             continue
         for where in damaged:
@@ -76,9 +74,10 @@ def _merge(options: argparse.Namespace) -> int:
     if len(options.runs) < 2:
         print("report --merge: name at least two runs", file=sys.stderr)
         return 2
+    out = out_folder(options)
     try:
-        stores = [open_run(options.out, name) for name in options.runs]
-        merged = merge(stores, options.out)
+        stores = [open_run(out, name) for name in options.runs]
+        merged = merge(stores, out)
     except (MergeError, StoreError) as error:
         print(f"report --merge: {error}", file=sys.stderr)
         return 1

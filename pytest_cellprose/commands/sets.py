@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_cellprose.commands.out import add_out, out_folder
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -52,9 +54,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="RUN",
         help="check a stored run instead: a run id, a run's folder or its manifest",
     )
-    checking.add_argument(
-        "--out", type=Path, metavar="DIR", help="where the run is stored, with --run (default: results)"
-    )
+    add_out(checking, "where the run is stored, with --run")
     checking.set_defaults(run=check)
 
 
@@ -153,7 +153,7 @@ def check_run(options: argparse.Namespace) -> int:
             print(f"{folder}: not a folder: name the folders with the run's question files", file=sys.stderr)
             return 2
     try:
-        store = open_run(options.out or Path("results"), options.stored)
+        store = open_run(out_folder(options), options.stored)
         manifest = store.manifest()
     except StoreError as error:
         print(error, file=sys.stderr)

@@ -19,13 +19,14 @@ from pytest_cellprose.method.digests import method, package_sha256
 from pytest_cellprose.method.roles import REPEATS
 from pytest_cellprose.models.agreement import Agreement, price_agreement
 from pytest_cellprose.models.registry import ModelSpec, builtin_models
-from pytest_cellprose.options import DEFAULT_CHALLENGER, Settings
+from pytest_cellprose.options import DEFAULT_CHALLENGER
 from pytest_cellprose.plan.command_line import CommandLine
 from pytest_cellprose.plan.history import EarlierRuns, earlier_runs, history
 from pytest_cellprose.plan.models import Registered, planned_models, planned_out
 from pytest_cellprose.plan.outputs import recorded_outputs
 from pytest_cellprose.plan.problems import Draft, PlanError, Problem
 from pytest_cellprose.plan.scope import judge_scope, price_dates
+from pytest_cellprose.plan.settings import Settings
 from pytest_cellprose.plan.tasks import PlannedTasks, planned_tasks, suite_of
 from pytest_cellprose.plan.workbooks import planned_workbooks
 from pytest_cellprose.providers.hosts import elsewhere, hosts_called

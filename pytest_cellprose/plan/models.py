@@ -16,8 +16,8 @@ from pytest_cellprose.models.registry import (
     same_models,
     with_effort,
 )
-from pytest_cellprose.options import Settings
 from pytest_cellprose.plan.problems import Draft, Problem
+from pytest_cellprose.plan.settings import Settings
 from pytest_cellprose.providers.base import Provider
 from pytest_cellprose.store.manifest import PlannedOut
 from pytest_cellprose.suites.base import Suite, Variant, Workplace

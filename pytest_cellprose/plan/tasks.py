@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from pytest_cellprose.files import sha256_of
-from pytest_cellprose.options import DEFAULT_CHALLENGER, Settings
+from pytest_cellprose.options import DEFAULT_CHALLENGER
 from pytest_cellprose.plan.models import Registered
 from pytest_cellprose.plan.problems import Draft
+from pytest_cellprose.plan.settings import Settings
 from pytest_cellprose.record.record import SetName
 from pytest_cellprose.sets.split import SPLIT_FILE, Split, SplitError, load_split
 from pytest_cellprose.store.manifest import SPREADSHEETS, WorkbookEntry

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_cellprose.cache import TextCache
-from pytest_cellprose.options import Settings
 from pytest_cellprose.plan.command_line import CommandLine, named_in_keyword, workbooks_in_node_ids
 from pytest_cellprose.plan.models import Registered, planned_encodings
 from pytest_cellprose.plan.problems import Draft, PlanError, Problem
+from pytest_cellprose.plan.settings import Settings
 from pytest_cellprose.plan.tasks import PlannedTasks
 from pytest_cellprose.questions.schema import check_against
 from pytest_cellprose.sets.certify import Reason

@@ -16,7 +16,7 @@ import pytest
 
 from pytest_cellprose.measure.spec import RunSpec
 from pytest_cellprose.method.digests import package_sha256
-from pytest_cellprose.options import cache_folder, cells_folders, out_folder
+from pytest_cellprose.plan.settings import cache_folder, cells_folders, out_folder
 from pytest_cellprose.record.record import Record
 from pytest_cellprose.remote.files import (
     Origin,
