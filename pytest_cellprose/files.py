@@ -1,4 +1,4 @@
-"""SHA-256 of JSON values and files: how requests, cache keys and inputs are told apart."""
+"""Files written whole or not at all, and SHA-256 of JSON values and of files, by which requests and inputs differ."""
 
 from __future__ import annotations
 
@@ -22,18 +22,23 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def replace_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all: a reader never sees half of it."""
+def replace_bytes(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all: a reader never sees half of it. On disk when this returns."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+        with temporary.open("wb") as stream:
+            stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """The same for text, in UTF-8."""
+    replace_bytes(path, text.encode("utf-8"))
 
 
 def append_line(path: Path, line: bytes) -> None:

@@ -157,13 +157,15 @@ def _folders(root: Path, out: Path) -> Iterator[Check]:
         yield Check("caches", "encoded texts", "ok", f"{len(sizes):,} entries, {sum(sizes) / 1e6:,.1f} MB in {cache}")
     else:
         yield Check("caches", "encoded texts", "absent", "none yet: the first run makes them")
+    from pytest_cellprose.store.layout import manifest_files
+
     standing = next(folder for folder in (out, *out.parents) if folder.exists())
     if not (standing.is_dir() and os.access(standing, os.W_OK)):
         yield Check(
             "results", "store", "MISSING", f"{standing} cannot be written to: name another with --cellprose-out"
         )
         return
-    runs = len(list((out / "runs").glob("*.json")))
+    runs = len(manifest_files(out))
     free = shutil.disk_usage(standing).free / 1e9
     yield Check("results", "store", "ok", f"{runs:,} runs in {out}, {free:,.0f} GB free")
 

@@ -11,7 +11,7 @@ from pytest_cellprose.commands.out import add_out, out_folder
 from pytest_cellprose.record.plain import visible
 from pytest_cellprose.report.terminal import lines
 from pytest_cellprose.report.write import write_reports
-from pytest_cellprose.store.layout import StoreError
+from pytest_cellprose.store.layout import REPORT_MD, StoreError
 from pytest_cellprose.store.lock import holder_of
 from pytest_cellprose.store.manifest import Manifest
 from pytest_cellprose.store.merge import MergeError, merge
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
         holder = holder_of(store.folder)
         if holder is not None:
             print(f"{store.run} is still running ({holder}): this is what it has measured so far")
-        print(f"report: {store.folder / 'report.md'}")
+        print(f"report: {store.folder / REPORT_MD}")
     return 1 if failed else 0
 
 

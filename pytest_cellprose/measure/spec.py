@@ -11,6 +11,7 @@ from pytest_cellprose.measure.expected_output import Outputs
 from pytest_cellprose.method.roles import MAX_CALL_NANOUSD, MAX_TURNS
 from pytest_cellprose.models.registry import ModelSpec
 from pytest_cellprose.record.record import Frozen
+from pytest_cellprose.store.layout import LEDGER
 from pytest_cellprose.store.manifest import Manifest
 from pytest_cellprose.suites.base import TaskSource
 
@@ -34,7 +35,7 @@ class RunSpec(Frozen):
     """How many more passes there are over faulted cells at the end of the run."""
     ancestor: Path | None = None
     """The folder of the run to take cells over from."""
-    ledger: str = "ledger.json"
+    ledger: str = LEDGER
     """The file in the run's folder that books what calls cost: one for all processes that share the caps."""
     caps: dict[str, int] = Field(default_factory=dict)
     """Vendor -> nano-dollars that its calls may cost."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_cellprose.store.identity import committed_manifests
-from pytest_cellprose.store.layout import StoreError
+from pytest_cellprose.store.layout import StoreError, manifest_files
 from pytest_cellprose.store.manifest import Manifest, WorkbookEntry
 from pytest_cellprose.store.records import Store, read_manifest
 from pytest_cellprose.wording import counted, some
@@ -38,7 +38,7 @@ def earlier_runs(outs: Iterable[Path], root: Path) -> EarlierRuns:
     found: dict[str, list[Manifest]] = {}
     unreadable: list[str] = []
     for out in dict.fromkeys(outs):
-        for path in sorted((out / "runs").glob("*.json")):
+        for path in manifest_files(out):
             try:
                 _note(Store(out, path.stem).manifest(), found)
             except StoreError:

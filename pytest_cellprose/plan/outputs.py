@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_cellprose.measure.expected_output import Outputs, Recorded
 from pytest_cellprose.models.registry import ModelSpec
+from pytest_cellprose.store.layout import manifest_files
 from pytest_cellprose.store.records import Store
 
 MOST_RUNS = 20
@@ -44,7 +45,7 @@ def recorded_outputs(out: Path, models: Sequence[ModelSpec]) -> Outputs:
 
 def _stores(out: Path, model_ids: set[str]) -> Iterator[Store]:
     """Runs that called one of the models, latest first."""
-    for path in sorted((out / "runs").glob("*.json"), reverse=True):
+    for path in reversed(manifest_files(out)):
         try:
             manifest = json.loads(path.read_bytes())
             skipped = manifest["matrix"]["skipped_models"]

@@ -18,12 +18,12 @@ from pytest_cellprose.files import sha256_of
 from pytest_cellprose.measure.spec import RunSpec
 from pytest_cellprose.record.record import CellId, Frozen, Record
 from pytest_cellprose.store.identity import versions
+from pytest_cellprose.store.layout import TOKEN_FILE, record_files
 from pytest_cellprose.store.manifest import Manifest
 from pytest_cellprose.store.records import Store
 from pytest_cellprose.suites.base import Suite, TaskSource
 from pytest_cellprose.wording import some
 
-_TOKEN = ".shared-by"
 _NOT_MEASURED = frozenset({"pytest", "pytest-xdist", "execnet"})
 """Packages that carry a call and have no hand in what it says. xdist brings its own pytest to other machines."""
 
@@ -45,20 +45,20 @@ def leave_token(store: Store) -> str:
     """Put a random token into the run's folder, for processes that share it to read."""
     token = secrets.token_hex(16)
     store.folder.mkdir(parents=True, exist_ok=True)
-    (store.folder / _TOKEN).write_text(token, encoding="ascii")
+    (store.folder / TOKEN_FILE).write_text(token, encoding="ascii")
     return token
 
 
 def reads_token(store: Store, token: str) -> bool:
     try:
-        return (store.folder / _TOKEN).read_text(encoding="ascii") == token
+        return (store.folder / TOKEN_FILE).read_text(encoding="ascii") == token
     except (OSError, UnicodeDecodeError):
         return False
 
 
 def remove_token(store: Store) -> None:
     """And the folders that were made for it, if nothing else came to lie in them."""
-    (store.folder / _TOKEN).unlink(missing_ok=True)
+    (store.folder / TOKEN_FILE).unlink(missing_ok=True)
     for folder in (store.folder, store.out):
         try:
             folder.rmdir()
@@ -70,7 +70,7 @@ def record_digests(ancestor: Path | None) -> dict[str, str]:
     """The record files of a run's folder, with their digests."""
     if ancestor is None:
         return {}
-    return {path.name: sha256_of(path) for path in sorted(ancestor.glob("records-*.jsonl"))}
+    return {path.name: sha256_of(path) for path in record_files(ancestor)}
 
 
 def relocated(

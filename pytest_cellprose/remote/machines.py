@@ -34,7 +34,7 @@ from pytest_cellprose.session.registry import registered
 from pytest_cellprose.session.schedule import place_of
 from pytest_cellprose.session.worker import ORIGIN, PLAN, WorkerRun, received_run
 from pytest_cellprose.store.account import Account, of_call
-from pytest_cellprose.store.layout import StoreError
+from pytest_cellprose.store.layout import StoreError, ledger_name
 from pytest_cellprose.store.ledger import LedgerState, settled_cost
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def hand_out(run: ControllerRun, node: Any) -> None:
     """Give a worker elsewhere that is about to start the plan, its share of the caps, and its place."""
     receiver = _receiver(run, node.config)
     each = shares_of(run, node)[1]
-    update = {"caps": each, "spent_before": {}, "ledger": f"ledger-{place_of(node)}.json"}
+    update = {"caps": each, "spent_before": {}, "ledger": ledger_name(place_of(node))}
     node.workerinput[ORIGIN] = receiver.origin.model_dump_json()
     node.workerinput[PLAN] = run.spec.model_copy(update=update).model_dump_json()
     take_place(run, node)

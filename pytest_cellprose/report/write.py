@@ -12,6 +12,7 @@ from pytest_cellprose.record.record import Record
 from pytest_cellprose.report.analysis import analyse
 from pytest_cellprose.report.markdown import render
 from pytest_cellprose.report.model import ModelReport, Report
+from pytest_cellprose.store.layout import REPORT_JSON, REPORT_MD, VERDICTS_JSON
 from pytest_cellprose.store.manifest import Manifest
 
 VERDICTS_SCHEMA = 1
@@ -33,9 +34,9 @@ _ENCODING_FIELDS = {
 def write_reports(folder: Path, manifest: Manifest, records: Iterable[Record]) -> Report:
     """Work out the report and write its files, each whole or not at all. Raises OSError if one cannot be."""
     report = analyse(manifest, records)
-    replace_text(folder / "report.json", _json(report.model_dump(mode="json")))
-    replace_text(folder / "verdicts.json", _json(verdicts(report)))
-    replace_text(folder / "report.md", render(report))
+    replace_text(folder / REPORT_JSON, _json(report.model_dump(mode="json")))
+    replace_text(folder / VERDICTS_JSON, _json(verdicts(report)))
+    replace_text(folder / REPORT_MD, render(report))
     return report
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from pytest_cellprose.plan.cost import cap_lines, cost_lines, share_lines, skipped_line
 from pytest_cellprose.record.plain import visible
 from pytest_cellprose.session.controller import ControllerRun, money_problem
+from pytest_cellprose.store.layout import REPORT_MD
 from pytest_cellprose.wording import counted, some
 
 
@@ -68,7 +69,7 @@ def summary_lines(run: ControllerRun, width: int, *, colour: bool, unicode: bool
     if run.report is not None:
         if run.report.cells.missing and run.spec.manifest.mode == "live":
             lines.append(f"to go on with what was not measured: --cellprose-resume {run.report.run}")
-        lines.append(f"report: {_shown(run.engine.store.folder / 'report.md')}")
+        lines.append(f"report: {_shown(run.engine.store.folder / REPORT_MD)}")
     return tables + list(map(visible, lines))
 
 

@@ -21,7 +21,7 @@ from pytest_cellprose.questions.schema import QuestionFile, QuestionFileError, l
 from pytest_cellprose.record.record import SetName
 from pytest_cellprose.sets.pinned import content_of, pinned
 from pytest_cellprose.sets.split import SPLIT_FILE, Split, SplitError, digest_side, load_split, set_of
-from pytest_cellprose.store.identity import RUN_ID_GLOB
+from pytest_cellprose.store.layout import RUN_ID_GLOB
 
 NOT_QUESTIONS = frozenset({SPLIT_FILE, "certification.json"})
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pytest_cellprose.files import digest, sha256_of
 from pytest_cellprose.record.record import Git
+from pytest_cellprose.store.layout import MANIFEST_GLOB, RUN_ID_GLOB
 from pytest_cellprose.store.manifest import EncodedTexts, Manifest
 
 PACKAGES = (
@@ -35,9 +36,6 @@ PACKAGES = (
     "toon-format",
 )
 """Their versions are part of a run: each has a hand in what was sent, answered, counted or scored."""
-
-RUN_ID_GLOB = "[0-9]" * 8 + "T" + "[0-9]" * 9 + "Z-" + "[0-9a-f]" * 6
-"""What `new_run_id` gives, as git and shells match it."""
 
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """What a repository without a commit is compared with; git knows it everywhere."""
@@ -147,7 +145,7 @@ def committed_manifests(root: Path) -> dict[str, bytes]:
 
     A shallow clone knows no more than it has.
     """
-    spec = f":(top,glob)**/runs/{RUN_ID_GLOB}.json"
+    spec = f":(top,glob)**/{MANIFEST_GLOB}"
     raw = ("--format=", "--raw", "-z", "--no-abbrev", "--no-renames", "--full-history", "-m", "--root")
     listed = _git_bytes(root, "log", *raw, "HEAD", "--", spec)
     fields = [] if listed is None else listed.split(b"\0")
@@ -166,7 +164,7 @@ def _all_but_runs(out: Path, top: Path) -> list[str]:
     if not out.is_relative_to(top):
         return [":/"]
     under = "" if out == top else _literally(out.relative_to(top).as_posix() + "/")
-    written = (f"runs/{RUN_ID_GLOB}.json", f"{RUN_ID_GLOB}/**")
+    written = (MANIFEST_GLOB, f"{RUN_ID_GLOB}/**")
     return [":/", *(f":(exclude,top,glob){under}{files}" for files in written)]
 
 

@@ -12,7 +12,6 @@ import os
 import shlex
 import shutil
 import stat
-import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -22,10 +21,11 @@ from filelock import FileLock
 
 from pytest_cellprose.files import append_line
 from pytest_cellprose.record.record import Record, SetName
-from pytest_cellprose.store.layout import StoreError
+from pytest_cellprose.store.layout import PROBE, StoreError, ledger_files, rescued_manifest, rescued_records
 from pytest_cellprose.store.lock import Follower, RunLock, note_home
 from pytest_cellprose.store.manifest import Manifest
 from pytest_cellprose.store.records import Store, line_of
+from pytest_cellprose.wording import counted
 
 _PROBE_BYTES = 1 << 20
 """More than a record has: a disk that does not take it is full."""
@@ -66,7 +66,7 @@ class Keeper:
             self._lock = RunLock.take(folder)
             note_home(folder)
             self.store.write_manifest(self._manifest())
-            _probe(folder / ".probe")
+            _probe(folder / PROBE)
         except OSError as error:
             if self.is_open:
                 self.discard()
@@ -130,7 +130,7 @@ class Keeper:
         if not files:
             return []
         folder, number = self.store.folder, sum(_lines(path) for _, path in files)
-        lines = [f"{number} record{'' if number == 1 else 's'} rescued; put them back, once, with"]
+        lines = [f"{counted(number, 'record')} rescued; put them back, once, with"]
         lines.append(f"  mkdir -p {shlex.quote(str(folder))}")
         if not self.store.exists and (manifest := self._rescued_manifest()) is not None:
             target = self.store.manifest_path
@@ -150,7 +150,7 @@ class Keeper:
     @property
     def is_empty(self) -> bool:
         """Whether nothing was recorded: no record and, of calls that ended without one, no money."""
-        return not self.store.has_records and not any(self.store.folder.glob("ledger*.json"))
+        return not self.store.has_records and not ledger_files(self.store.folder)
 
     def discard(self) -> None:
         """Leave nothing behind of a run in which nothing was recorded."""
@@ -183,10 +183,10 @@ class Keeper:
         return path
 
     def _rescue_path(self, set_name: SetName) -> Path:
-        return Path(tempfile.gettempdir()) / f"cellprose-{self.store.run}-rescued-{set_name}.jsonl"
+        return rescued_records(self.store.run, set_name)
 
     def _rescued_manifest(self) -> Path | None:
-        path = Path(tempfile.gettempdir()) / f"cellprose-{self.store.run}-manifest.json"
+        path = rescued_manifest(self.store.run)
         try:
             if not path.exists():
                 _create_private(path)

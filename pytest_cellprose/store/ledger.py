@@ -28,7 +28,7 @@ from pytest_cellprose.record.outcomes import SPEND_CAP
 from pytest_cellprose.record.plain import plain, plain_text
 from pytest_cellprose.record.record import CellId, Frozen, NotStarted, Outcome, Record, utc_now
 from pytest_cellprose.store.account import Account, of_call
-from pytest_cellprose.store.layout import StoreError
+from pytest_cellprose.store.layout import LEDGER, StoreError
 from pytest_cellprose.store.manifest import EarlierRun
 from pytest_cellprose.store.records import Store, lineage
 from pytest_cellprose.wording import NANOUSD, dollars
@@ -271,7 +271,7 @@ def _accounts(store: Store) -> dict[str, Account]:
 
     A ledger knows of calls that a process took with it when it died; records are there where it is not.
     """
-    booked, recorded = _booked(Ledger(store.folder / "ledger.json").state()), _recorded(store)
+    booked, recorded = _booked(Ledger(store.folder / LEDGER).state()), _recorded(store)
     return {
         vendor: max((known.get(vendor, Account()) for known in (booked, recorded)), key=lambda account: account.counted)
         for vendor in sorted({*booked, *recorded})

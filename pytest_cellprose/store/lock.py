@@ -17,8 +17,7 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from pytest_cellprose.record.record import Frozen, utc_now
-
-LOCK_FILE, HOLDER_FILE = ".run.lock", ".run.holder"
+from pytest_cellprose.store.layout import HOLDER_FILE, HOME_FILE, LOCK_FILE
 
 
 class Holder(Frozen):
@@ -126,9 +125,6 @@ def _read_holder(path: Path) -> Holder:
         return Holder.model_validate_json(path.read_bytes())
     except (OSError, ValidationError):
         return Holder(pid=0, host="an unknown host", since="")
-
-
-HOME_FILE = ".home"
 
 
 def note_home(folder: Path) -> None:

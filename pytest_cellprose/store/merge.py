@@ -15,7 +15,7 @@ from typing import Any, get_args
 
 from pytest_cellprose.record.record import CellId, SetName
 from pytest_cellprose.store.identity import experiment_id, new_run_id, with_encoded
-from pytest_cellprose.store.layout import StoreError
+from pytest_cellprose.store.layout import LEDGER, StoreError
 from pytest_cellprose.store.ledger import Ledger
 from pytest_cellprose.store.manifest import EncodedTexts, Manifest, MergedRun
 from pytest_cellprose.store.records import Store, line_of
@@ -194,10 +194,10 @@ def _write(path: Path, lines: Iterator[bytes]) -> None:
 
 
 def _add_up_ledgers(stores: Sequence[Store], merged: Store) -> None:
-    ledger = Ledger(merged.folder / "ledger.json")
+    ledger = Ledger(merged.folder / LEDGER)
     counted: set[str] = set()
     for store in stores:
-        path = store.folder / "ledger.json"
+        path = store.folder / LEDGER
         if store.run not in counted and path.is_file():
             ledger.add(Ledger(path).state())
             counted.add(store.run)

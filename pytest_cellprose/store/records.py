@@ -1,13 +1,6 @@
 """The store of a run: one JSON line per record, durable before its test reports (DESIGN section 7).
 
-Under the out folder::
-
-    runs/<run id>.json                     the manifest, to be committed
-    <run id>/records-development.jsonl     replies included
-    <run id>/records-heldout.jsonl         never committed
-    <run id>/report.json, verdicts.json, report.md
-    <run id>/.run.lock, .run.holder          who runs it (`pytest_cellprose.store.lock`)
-    <run id>/.home                         where it was written (`pytest_cellprose.store.lock`)
+Which file lies where, `pytest_cellprose.store.layout` says.
 """
 
 from __future__ import annotations
@@ -26,13 +19,19 @@ from pydantic import BaseModel, ValidationError
 
 from pytest_cellprose.files import append_line, replace_text
 from pytest_cellprose.record.record import RECORD_SCHEMA, CellId, Record, SetName
-from pytest_cellprose.store.identity import RUN_ID_GLOB
-from pytest_cellprose.store.layout import StoreError
+from pytest_cellprose.store.layout import (
+    DEATH_MARK,
+    GITIGNORE,
+    IGNORED,
+    StoreError,
+    lock_file,
+    manifest_file,
+    manifest_files,
+    record_files,
+    records_file,
+)
 from pytest_cellprose.store.lock import holder_of, note_moved, original_of
 from pytest_cellprose.store.manifest import MANIFEST_SCHEMA, Manifest
-
-_IGNORE_RUNS = f"/.gitignore\n/{RUN_ID_GLOB}/\n"
-"""Runs' folders, and nothing else: the out folder may hold files that are to be committed. Manifests are."""
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -51,10 +50,10 @@ class Store:
 
     @property
     def manifest_path(self) -> Path:
-        return self.out / "runs" / f"{self.run}.json"
+        return manifest_file(self.out, self.run)
 
     def records_path(self, set_name: SetName) -> Path:
-        return self.folder / f"records-{set_name}.jsonl"
+        return records_file(self.folder, set_name)
 
     @property
     def exists(self) -> bool:
@@ -62,12 +61,12 @@ class Store:
 
     @property
     def has_records(self) -> bool:
-        return any(self.records_path(name).is_file() for name in get_args(SetName))
+        return bool(record_files(self.folder))
 
     def lock(self, name: str = "store") -> FileLock:
         """A lock that every process of the run shares."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        return FileLock(self.folder / f".{name}.lock")
+        return FileLock(lock_file(self.folder, name))
 
     def begin(self, manifest: Manifest) -> None:
         """Have the manifest on disk, whichever process writes it. Raises `StoreError` if it cannot be written."""
@@ -98,17 +97,17 @@ class Store:
     def write_manifest(self, manifest: Manifest) -> None:
         """Replace the manifest, whole or not at all."""
         self.manifest_path.parent.mkdir(parents=True, exist_ok=True)
-        ignore = self.out / ".gitignore"
+        ignore = self.out / GITIGNORE
         if not ignore.exists():
-            ignore.write_text(_IGNORE_RUNS, encoding="utf-8")
+            ignore.write_text(IGNORED, encoding="utf-8")
         replace_text(self.manifest_path, manifest.model_dump_json(indent=1) + "\n")
 
     def remove_empty_folders(self) -> None:
         """Remove what `write_manifest` made around a manifest that is gone, where nothing else is in it."""
         with contextlib.suppress(OSError):
             self.manifest_path.parent.rmdir()
-            ignore = self.out / ".gitignore"
-            if list(self.out.iterdir()) == [ignore] and ignore.read_text("utf-8") == _IGNORE_RUNS:
+            ignore = self.out / GITIGNORE
+            if list(self.out.iterdir()) == [ignore] and ignore.read_text("utf-8") == IGNORED:
                 ignore.unlink()
             self.out.rmdir()
 
@@ -187,7 +186,7 @@ class Store:
 
     @property
     def _mark_of_death(self) -> Path:
-        return self.folder / ".process-died"
+        return self.folder / DEATH_MARK
 
     def _lines(self) -> Iterator[tuple[Place, Record | None]]:
         for set_name in get_args(SetName):
@@ -321,14 +320,14 @@ def open_run(out: Path, run: str) -> Store:
     path = Path(run)
     if path.suffix == ".json" and path.is_file():
         store = Store(path.resolve().parent.parent, path.stem)
-    elif path.is_dir() and (path.resolve().parent / "runs" / f"{path.resolve().name}.json").is_file():
+    elif path.is_dir() and manifest_file(path.resolve().parent, path.resolve().name).is_file():
         store = Store(path.resolve().parent, path.resolve().name)
     else:
         store = Store(out, run)
     if not store.exists:
         if path.is_dir():
             raise StoreError(f"{path}: has no manifest: a run's is {path.name}.json in the folder runs beside it")
-        known = sorted(file.stem for file in (out / "runs").glob("*.json"))
+        known = [file.stem for file in manifest_files(out)]
         hint = f"the last one is {known[-1]}" if known else "there are none"
         raise StoreError(f"no run {run!r} under {out}: {hint}")
     return store

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from http.client import HTTPException
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from pytest_cellprose.files import sha256_of
+from pytest_cellprose.files import replace_bytes, sha256_of
 from pytest_cellprose.record.record import Frozen
 from pytest_cellprose.sets.pinned import other_questions
 
@@ -117,7 +115,7 @@ def _provide(workbook: Pinned, source: Path | None, folder: Path, base: str) -> 
             f"{done}, but its SHA-256 is {found}, expected {workbook.sha256}: "
             "another version, whose answers may differ, was not kept"
         )
-    _write(target, content)
+    replace_bytes(target, content)
     return f"{done}, {len(content):,} bytes, SHA-256 as pinned"
 
 
@@ -147,16 +145,3 @@ def _downloaded(workbook: Pinned, base: str) -> bytes:
             f"{address} cannot be downloaded: {reason or type(error).__name__}; give a folder with --from DIR"
         ) from None
     return content
-
-
-def _write(target: Path, content: bytes) -> None:
-    """All of it or nothing: a reader never finds half a workbook."""
-    handle, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        Path(partial).chmod(0o644)  # mkstemp gives its file to the owner alone
-        Path(partial).replace(target)
-    except BaseException:
-        Path(partial).unlink(missing_ok=True)
-        raise
