@@ -57,6 +57,24 @@ def package_sha256() -> str:
     return files_digest(PACKAGE, PACKAGE.rglob("*.py"))
 
 
+MEASURING = ("workbook", "encodings", "record", "questions", "models", "method", "providers", "suites", "measure")
+"""The rooms whose code decides what a model is asked and what its answer is worth."""
+
+NOT_IN_WORKERS = ("commands", "report", "sets", "stats")
+"""The rooms whose code runs only where a run is planned, shown or checked."""
+
+
+def measuring_sha256() -> str:
+    """SHA-256 over the code that can change a measurement: two runs with the same measured in the same way."""
+    return files_digest(PACKAGE, (path for room in MEASURING for path in (PACKAGE / room).rglob("*.py")))
+
+
+def working_sha256() -> str:
+    """SHA-256 over the code that runs in a worker: it must be the same on every machine of a run."""
+    code = (path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] not in NOT_IN_WORKERS)
+    return files_digest(PACKAGE, code)
+
+
 def files_digest(root: Path, files: Iterable[Path]) -> str:
     """SHA-256 of the files' digests by name, as canonical JSON; names are relative to `root`, with slashes."""
     return digest({path.relative_to(root).as_posix(): sha256_of(path) for path in files})

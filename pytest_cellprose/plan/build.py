@@ -15,7 +15,7 @@ from typing import Any
 from pytest_cellprose.cache import TextCache
 from pytest_cellprose.measure.expected_output import Outputs
 from pytest_cellprose.measure.spec import RunSpec
-from pytest_cellprose.method.digests import method, package_sha256
+from pytest_cellprose.method.digests import measuring_sha256, method, package_sha256
 from pytest_cellprose.method.roles import REPEATS
 from pytest_cellprose.models.agreement import Agreement, price_agreement
 from pytest_cellprose.models.registry import ModelSpec, builtin_models
@@ -108,6 +108,7 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         git=git,
         versions=versions(),
         package_sha256=package_sha256(),
+        measuring_sha256=measuring_sha256(),
         method=method(),
         suite=suite.name,
         axes=suite.axes,

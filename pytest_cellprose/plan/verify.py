@@ -11,7 +11,7 @@ from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.encodings.keys import code_digest
 from pytest_cellprose.files import sha256_of
 from pytest_cellprose.measure.inputs import sent_pairs, text_sha256
-from pytest_cellprose.method.digests import method, package_sha256
+from pytest_cellprose.method.digests import measuring_sha256, method, package_sha256
 from pytest_cellprose.record.record import Git
 from pytest_cellprose.sets.discover import Discovery, Found, discover, question_files
 from pytest_cellprose.sets.frozen import committed_splits
@@ -138,6 +138,7 @@ def _as_it_would_be(then: Manifest, out: Path, folders: Sequence[Path], encoding
             "split_sha256": _splits(then, discovery),
             "method": method(),
             "package_sha256": package_sha256(),
+            "measuring_sha256": measuring_sha256() if then.measuring_sha256 else "",
             "versions": versions(),
             "encoding_versions": {
                 name: encodings[name].version if name in known else "" for name in then.encoding_versions

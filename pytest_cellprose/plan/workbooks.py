@@ -14,12 +14,12 @@ from pytest_cellprose.plan.models import Registered, planned_encodings
 from pytest_cellprose.plan.problems import Draft, PlanError, Problem
 from pytest_cellprose.plan.settings import Settings
 from pytest_cellprose.plan.tasks import PlannedTasks
+from pytest_cellprose.questions.extents import workbook_extents
 from pytest_cellprose.questions.schema import check_against
 from pytest_cellprose.sets.certify import Reason
 from pytest_cellprose.sets.check import uncertified
 from pytest_cellprose.sets.discover import Discovery, Found, discover
 from pytest_cellprose.sets.draw import LookedAt, drawn, looked_at
-from pytest_cellprose.sets.extents import workbook_extents
 from pytest_cellprose.sets.frozen import committed_splits, differences, frozen_set
 from pytest_cellprose.sets.split import SEED, Split, always_held_out
 from pytest_cellprose.store.layout import StoreError

@@ -35,6 +35,8 @@ class Origin(Frozen):
     """The controller's rootdir."""
     cells: list[Path]
     """The controller's cells folders, in order: the process has its own by the same settings."""
+    code_sha256: str
+    """Of the code that runs in workers."""
     token: str
     """What the token file in the run's folder says."""
     ancestor_sha256: dict[str, str]
@@ -107,9 +109,11 @@ def relocated(
     )
 
 
-def software_problems(manifest: Mapping[str, object], package_sha256: str) -> list[str]:
-    """Why this installation would not measure what was planned. `manifest` is unread JSON: it may be of a version
-    whose manifests this one cannot read."""
+def software_problems(manifest: Mapping[str, object], planned_sha256: str, code_sha256: str) -> list[str]:
+    """Why this installation, whose code has `code_sha256`, would not measure what was planned.
+
+    `manifest` is unread JSON: it may be of a version whose manifests this one cannot read.
+    """
     planned = manifest.get("versions")
     there = versions()
     problems = [
@@ -117,7 +121,7 @@ def software_problems(manifest: Mapping[str, object], package_sha256: str) -> li
         for name, wanted in (planned.items() if isinstance(planned, dict) else ())
         if name not in _NOT_MEASURED and _release(name, there.get(name)) != _release(name, wanted)
     ]
-    if not problems and manifest.get("package_sha256") != package_sha256:
+    if not problems and planned_sha256 != code_sha256:
         problems.append("the code of pytest-cellprose is not the same there")
     return [f"{problem}: install the same" for problem in problems]
 

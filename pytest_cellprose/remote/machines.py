@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_cellprose.measure.spec import RunSpec
-from pytest_cellprose.method.digests import package_sha256
+from pytest_cellprose.method.digests import working_sha256
 from pytest_cellprose.plan.settings import cache_folder, cells_folders, out_folder
 from pytest_cellprose.record.record import Record
 from pytest_cellprose.remote.files import (
@@ -75,6 +75,7 @@ class Receiver:
         self.origin = Origin(
             root=config.rootpath,
             cells=list(cells_folders(config)),
+            code_sha256=working_sha256(),
             token=leave_token(run.engine.store),
             ancestor_sha256=record_digests(run.spec.ancestor),
         )
@@ -182,7 +183,7 @@ def arrive(session: pytest.Session) -> WorkerRun | None:
     """The run, in a worker elsewhere; None in one that refuses to take part."""
     given: dict[str, Any] = session.config.workerinput  # type: ignore[attr-defined]
     origin = Origin.model_validate_json(given[ORIGIN])
-    problems = software_problems(json.loads(given[PLAN])["manifest"], package_sha256())
+    problems = software_problems(json.loads(given[PLAN])["manifest"], origin.code_sha256, working_sha256())
     if not problems:
         try:
             run, problems = _settled(session.config, RunSpec.model_validate_json(given[PLAN]), origin)

@@ -65,7 +65,8 @@ def experiment_id(manifest: Manifest) -> str:
     """SHA-256 over all that decides what is measured (DESIGN section 7): equal for runs that measure the same.
 
     The order of lists counts, that of a mapping's keys does not. Outside it: the run's id, times, folder and
-    command line, parallelism, calls in flight, caps, approval, retries, prices, what was resumed or excluded.
+    command line, parallelism, calls in flight, caps, approval, retries, prices, what was resumed or excluded, and code
+    that plans, stores or shows.
     """
     model = {"alias", "model_id", "vendor", "max_tokens", "settings"}
     parts = manifest.model_dump(
@@ -77,7 +78,7 @@ def experiment_id(manifest: Manifest) -> str:
             "models": {"__all__": model},
             "method": True,
             "versions": True,
-            "package_sha256": True,
+            "measuring_sha256" if manifest.measuring_sha256 else "package_sha256": True,
             "encoding_versions": True,
             "encoding_code": True,
             "git": True,

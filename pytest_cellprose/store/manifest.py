@@ -162,6 +162,8 @@ class Manifest(Frozen):
     """Python, this package, and every library whose output is measured."""
     package_sha256: str = ""
     """Over this package's own Python files."""
+    measuring_sha256: str = ""
+    """Over those that can change a measurement (`pytest_cellprose.method.digests`); empty in older manifests."""
     method: Method | None = None
     """Digests of protocol, prompts and scorer."""
     suite: str = SPREADSHEETS

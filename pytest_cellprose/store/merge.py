@@ -118,6 +118,7 @@ def _compared(manifest: Manifest) -> dict[str, Any]:
     """The manifest without what runs of one experiment may differ in."""
     own = {"run", "experiment", "started", "finished", "invocation", "shard", "merged_from", "deviations", "settings"}
     own |= {"publishable", "encoded", "inputs_sha256", "not_here", "hosts", "lineage"}
+    own |= {"package_sha256"} if manifest.measuring_sha256 else set()
     return manifest.model_dump(mode="json", exclude=own)
 
 
@@ -220,6 +221,7 @@ def _manifest(manifests: Sequence[Manifest], run: str, parts: list[MergedRun]) -
             "merged_from": parts,
             "deviations": [*named, together],
             "publishable": False,
+            "package_sha256": first.package_sha256 if len({m.package_sha256 for m in manifests}) == 1 else "",
             "lineage": list(lineage.values()),
             "hosts": {
                 vendor: host

@@ -13,11 +13,10 @@ from pytest_cellprose.encodings import BUILTIN
 from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.encodings.keys import code_digest, encoding_key
 from pytest_cellprose.files import sha256_of
+from pytest_cellprose.questions.extents import workbook_extents
 from pytest_cellprose.questions.prompts import SYSTEM, prompt
 from pytest_cellprose.questions.schema import QuestionFile, load_questions
 from pytest_cellprose.questions.scoring import score_reply
-from pytest_cellprose.sets.discover import discover
-from pytest_cellprose.sets.extents import workbook_extents
 from pytest_cellprose.store.manifest import AXES, SPREADSHEETS, WorkbookEntry
 from pytest_cellprose.suites.base import (
     Check,
@@ -72,6 +71,8 @@ class Spreadsheets(Suite):
 
     def tasks(self, folder: Path) -> Iterator[Task]:
         """Every workbook of a folder with a question file; certification is the plan's."""
+        from pytest_cellprose.sets.discover import discover  # not in workers, which load what was planned
+
         found = discover([folder])
         if found.problems:
             raise SuiteError("; ".join(found.problems))

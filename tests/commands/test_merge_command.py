@@ -44,6 +44,23 @@ def verdicts(text: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in text.items() if name not in ("run", "deviations")}
 
 
+def edited(run: Path, **fields: str) -> None:
+    path = run.parent / "runs" / f"{run.name}.json"
+    path.write_text(json.dumps(manifest_of(path) | fields), encoding="utf-8")
+
+
+def test_shards_that_another_report_module_showed_go_together(house: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not those that another provider, scorer or reader measured."""
+    parts = [shard(house, 1), shard(house, 2)]
+    edited(parts[1], package_sha256="0" * 64)
+    assert merged(house, *parts) == 0
+    (together,) = map(manifest_of, (house.results / "runs").glob("*.json"))
+    assert together["package_sha256"] == ""
+    edited(parts[1], measuring_sha256="0" * 64)
+    assert merged(house, *parts) == 1
+    assert "different experiments: measuring_sha256" in capsys.readouterr().err
+
+
 def test_all_shards_make_the_report_of_the_whole_plan(house: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     assert house.run(*LIVE).ret == 0
     whole = house.written("verdicts.json")

@@ -19,7 +19,15 @@ from hypothesis import strategies as st
 
 import pytest_cellprose
 from pytest_cellprose.method import digests as module
-from pytest_cellprose.method.digests import SCORER, method, package_sha256
+from pytest_cellprose.method.digests import (
+    MEASURING,
+    NOT_IN_WORKERS,
+    SCORER,
+    measuring_sha256,
+    method,
+    package_sha256,
+    working_sha256,
+)
 from pytest_cellprose.record.record import Git
 from pytest_cellprose.store.identity import experiment_id, git_state, same_but_results, versions
 from pytest_cellprose.store.manifest import Manifest
@@ -30,7 +38,8 @@ PACKAGE = Path(pytest_cellprose.__file__).parent
 
 FULL = {
     **make_manifest(["haiku55", "reader"], workbooks=["a", "b"]).model_dump(mode="json"),
-    "package_sha256": "a" * 64,
+    "package_sha256": "9" * 64,
+    "measuring_sha256": "a" * 64,
     "method": {"protocol": "b" * 64, "prompts": "c" * 64, "scorer": "d" * 64},
     "encoding_code": {"cellprose_lean_gfm": "e" * 64, "markitdown": "f" * 64, "csv": "0" * 64},
 }
@@ -57,7 +66,7 @@ def leaves(value: Any, where: Where = ()) -> Iterator[Where]:
 
 
 INSIDE = (
-    ("matrix",), ("challenger",), ("method",), ("versions",), ("package_sha256",), ("encoding_versions",),
+    ("matrix",), ("challenger",), ("method",), ("versions",), ("measuring_sha256",), ("encoding_versions",),
     ("encoding_code",), ("git",),
 )  # fmt: skip
 OF_A_MODEL = ("alias", "model_id", "vendor", "max_tokens", "settings")
@@ -131,7 +140,7 @@ def sha256(path: Path) -> str:
 def test_protocol_and_prompts_are_the_digests_of_their_files() -> None:
     found = method()
     assert found.protocol == sha256(PACKAGE.parent / "docs" / "PROTOCOL.md")
-    assert found.prompts == sha256(PACKAGE / "questions" / "ask.py")
+    assert found.prompts == sha256(PACKAGE / "questions" / "prompts.py")
 
 
 def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -162,6 +171,25 @@ def test_any_file_of_the_package_changes_its_digest(tmp_path: Path, monkeypatch:
     assert package_sha256() == before
     (copy / "providers" / "more.py").write_text("")
     assert package_sha256() != before
+
+
+@pytest.mark.parametrize("room", sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py")))
+def test_code_that_cannot_change_a_measurement_is_outside_the_experiment(
+    room: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same experiment with a table of another colour; machines need not have what never runs there."""
+    before, worker = measuring_sha256(), working_sha256()
+    copy = copied(tmp_path, monkeypatch)
+    assert (measuring_sha256(), working_sha256()) == (before, worker)
+    (copy / room / "more.py").write_text("")
+    assert (measuring_sha256() != before) == (room in MEASURING)
+    assert (working_sha256() != worker) == (room not in NOT_IN_WORKERS)
+
+
+def test_runs_of_versions_that_told_no_digest_of_what_measures_are_told_apart_by_all_code() -> None:
+    old = {name: value for name, value in FULL.items() if name != "measuring_sha256"}
+    assert identified(old) != identified(old | {"package_sha256": "8" * 64})
+    assert identified(FULL) == identified(FULL | {"package_sha256": "8" * 64})
 
 
 def test_the_scorer_is_all_that_scoring_imports_of_ours() -> None:
