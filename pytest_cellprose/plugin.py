@@ -322,7 +322,7 @@ def pytest_runtest_makereport(
     from pytest_cellprose.cell import Cell, CellFault
     from pytest_cellprose.record.plain import visible
     from pytest_cellprose.session.items import RECORD
-    from pytest_cellprose.session.letters import is_sealed, outcome_property, seal
+    from pytest_cellprose.session.letters import is_sealed, note_mode_skip, outcome_property, seal
     from pytest_cellprose.store.layout import StoreError
 
     if run.engine.keeper.failure is not None:
@@ -341,6 +341,8 @@ def pytest_runtest_makereport(
     fault = call.excinfo is not None and isinstance(call.excinfo.value, (CellFault, StoreError))
     if call.excinfo is not None and fault:
         report.longrepr = str(call.excinfo.value)
+    if report.skipped and call.when == "setup":
+        note_mode_skip(run, item, report)
     if is_sealed(run, item, call.when):
         seal(report, None if fault else call.excinfo)
     return report
@@ -371,7 +373,7 @@ def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -
     if report.when == "call" and report.passed:
         status = test_status(report.user_properties)
         return None if status is None else ("passed", *status)
-    if report.skipped and is_mode_skip(run, report):
+    if report.skipped and is_mode_skip(report):
         return "skipped", "", "SKIPPED"
     return None
 

@@ -1,7 +1,8 @@
-"""TODO"""
+"""Numbers, names and amounts in sentences: one rule for plurals, two for dollars (by itself, and in a column)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -32,3 +33,30 @@ def dollars(nanousd: int) -> str:
         return "$0.00"
     digits = max(2, 1 - value.adjusted())
     return f"${value:,.{min(digits, 9)}f}"
+
+
+NOTHING = "–"
+"""Not measured, or undefined."""
+
+INFINITE = "∞"
+
+
+def dollar_column(values: Sequence[float | None], exact: Sequence[float | None] | None = None) -> list[str]:
+    """A column of amounts, all with the decimals that show three significant digits of the smallest.
+
+    `exact` are those of the amounts that need the digits; by default all.
+    """
+    sizes = [abs(value) for value in exact or values if value and not math.isinf(value)]
+    decimals = min(9, max(2, 2 - math.floor(math.log10(min(sizes))))) if sizes else 2
+    return [_dollar(value, decimals) for value in values]
+
+
+def dollar(value: float | None) -> str:
+    """One measured amount by itself, in dollars."""
+    return dollar_column([value])[0]
+
+
+def _dollar(value: float | None, decimals: int) -> str:
+    if value is None:
+        return NOTHING
+    return INFINITE if math.isinf(value) else f"${value:,.{decimals}f}"

@@ -186,6 +186,7 @@ def _prices() -> Iterator[Check]:
 
 def _print(checks: Sequence[Check]) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     styles = {"MISSING": "bold red", "look": "yellow", "absent": "dim", "ok": "green"}
@@ -197,13 +198,8 @@ def _print(checks: Sequence[Check]) -> None:
     area = None
     for check in checks:
         shown = check.area if check.area != area else ""
-        table.add_row(shown, check.name, f"[{styles[check.state]}]{check.state}[/]", _plain(check.detail))
+        table.add_row(
+            shown, check.name, f"[{styles[check.state]}]{check.state}[/]", escape(check.detail)
+        )  # brackets are markup to rich
         area = check.area
     Console(highlight=False).print(table)
-
-
-def _plain(text: str) -> str:
-    """Details may hold brackets, which are markup to rich."""
-    from rich.markup import escape
-
-    return escape(text)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from pytest_cellprose.record.outcomes import WALL_CLOCK
 from pytest_cellprose.store.ledger import Ledger, PendingCall, Refusal
 
-Ask: TypeAlias = Callable[[PendingCall], object]
+AdmitHook: TypeAlias = Callable[[PendingCall], object]
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Admission:
     ledger: Ledger
     caps: Mapping[str, int]
     """Vendor -> nano-dollars; a vendor that is not named has no cap."""
-    ask: Ask = lambda call: None
+    ask: AdmitHook = lambda call: None
     """The hook ``pytest_cellprose_admit``: None, or the first `Refusal` of a plugin."""
     pause: float = 0.25
     """Seconds between looks at the ledger while a call waits for room."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pydantic import Field
 
 from pytest_cellprose.record.record import Frozen
+from pytest_cellprose.wording import counted
 
 TOKENS_PER_CALL = 100
 TOKENS_PER_QUESTION = 250
@@ -58,7 +59,7 @@ class Outputs(Frozen):
             return f"output assumed: {assumed}"
         number = len(self.runs)
         return (
-            f"output per question as in the recorded calls of {number} earlier run{'' if number == 1 else 's'}: "
+            f"output per question as in the recorded calls of {counted(number, 'earlier run')}: "
             f"{', '.join(measured)}; else assumed: {assumed}"
         )
 

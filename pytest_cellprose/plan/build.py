@@ -46,7 +46,7 @@ from pytest_cellprose.store.manifest import (
     Shard,
 )
 from pytest_cellprose.store.records import Store, open_run
-from pytest_cellprose.store.shards import parts, shard_cells
+from pytest_cellprose.store.shards import parts, parts_deviation, shard_cells
 from pytest_cellprose.wording import counted, relative
 
 
@@ -202,7 +202,7 @@ def _shard(settings: Settings, matrix: Matrix, line: CommandLine, draft: Draft) 
         )
         raise PlanError(draft.problems, line.invocation)
     cells = len(shard_cells(matrix, shard))
-    draft.unpublishable.append(f"exploratory: shard {shard} of a plan")
+    draft.unpublishable += parts_deviation(shard)
     draft.notes.append(f"shard {shard}: {counted(cells, 'cell')} of these; `report --merge` puts shards together")
     return shard
 

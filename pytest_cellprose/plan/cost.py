@@ -13,7 +13,7 @@ from pytest_cellprose.measure.engine import Engine
 from pytest_cellprose.models.pricing import CallPrice
 from pytest_cellprose.plan.problems import Problem
 from pytest_cellprose.record.record import CellId
-from pytest_cellprose.wording import NANOUSD, dollars
+from pytest_cellprose.wording import NANOUSD, counted, dollars
 
 APPROVAL_ABOVE_USD = Decimal(5)
 """The protocol's section 8: the owner approves any run expected to cost more."""
@@ -70,7 +70,7 @@ def cap_lines(engine: Engine, cells: Collection[CellId], in_flight: int) -> list
         most = dollars(calls * of_vendor.greatest_excess)
         lines.append(
             f"cap for {vendor}: {dollars(cap)}{earlier}, to be exceeded by {most} at most "
-            f"({calls} {'call' if calls == 1 else 'calls'} in flight, input as counted)"
+            f"({counted(calls, 'call')} in flight, input as counted)"
         )
         if of_vendor.expected > cap - before:
             what = "what is left of the cap" if before else "the cap"

@@ -4,36 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from pytest_cellprose.report.model import Against, EncodingReport, ModelReport, Refused, Report, SetReport
 from pytest_cellprose.store.manifest import SPREADSHEETS, MergedRun
-
-NOTHING = "–"
-"""Not measured, or undefined."""
-
-INFINITE = "∞"
-
-
-def dollars(values: Sequence[float | None], exact: Sequence[float | None] | None = None) -> list[str]:
-    """A column of amounts, all with the decimals that show three significant digits of the smallest.
-
-    `exact` are those of the amounts that need the digits; by default all.
-    """
-    sizes = [abs(value) for value in exact or values if value and not math.isinf(value)]
-    decimals = min(9, max(2, 2 - math.floor(math.log10(min(sizes))))) if sizes else 2
-    return [_dollar(value, decimals) for value in values]
-
-
-def dollar(value: float | None) -> str:
-    """One amount by itself."""
-    return dollars([value])[0]
-
-
-def _dollar(value: float | None, decimals: int) -> str:
-    if value is None:
-        return NOTHING
-    return INFINITE if math.isinf(value) else f"${value:,.{decimals}f}"
+from pytest_cellprose.wording import INFINITE, NOTHING, counted, dollar, dollar_column
 
 
 def cost_columns(encodings: Iterable[EncodingReport]) -> tuple[list[str], list[str]]:
@@ -41,8 +16,8 @@ def cost_columns(encodings: Iterable[EncodingReport]) -> tuple[list[str], list[s
     rows = list(encodings)
     compared = [row for row in rows if row.role != "control"]
     return (
-        dollars([row.cost_per_call for row in rows], [row.cost_per_call for row in compared]),
-        dollars([row.cost_per_correct for row in rows], [row.cost_per_correct for row in compared]),
+        dollar_column([row.cost_per_call for row in rows], [row.cost_per_call for row in compared]),
+        dollar_column([row.cost_per_correct for row in rows], [row.cost_per_correct for row in compared]),
     )
 
 
@@ -97,11 +72,6 @@ def p_value(value: float | None) -> str:
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def count(n: int, noun: str) -> str:
-    """``1 workbook``, ``1,200 cells``."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
-
-
 def kinds(counts: dict[str, int]) -> str:
     """``3 truncated, 1 refused``."""
     return ", ".join(f"{n} {kind}" for kind, n in counts.items())
@@ -120,7 +90,7 @@ def _digits(value: float) -> str:
 def size(report: Report, of_set: SetReport) -> str:
     """``14 workbooks, 243 questions``; a part of another suite's task is a part."""
     part = "question" if report.suite == SPREADSHEETS else "part"
-    return f"{count(of_set.workbooks, report.axes[1])}, {count(of_set.questions, part)}"
+    return f"{counted(of_set.workbooks, report.axes[1])}, {counted(of_set.questions, part)}"
 
 
 def part(merged: MergedRun) -> str:
@@ -128,7 +98,7 @@ def part(merged: MergedRun) -> str:
     shard = "" if merged.shard is None else f" (shard {merged.shard})"
     least = "at least " if merged.unreported else ""
     spent = f", {least}{dollar(merged.spent_nanousd / 1e9)} spent" if merged.spent_nanousd or least else ""
-    return f"From run {merged.run}{shard}: {count(len(merged.cells), 'cell')}{spent}"
+    return f"From run {merged.run}{shard}: {counted(len(merged.cells), 'cell')}{spent}"
 
 
 def kept_from_starting(refused: Iterable[Refused]) -> str:
@@ -196,7 +166,7 @@ def compared_on(model: ModelReport, most: int | None = None) -> str | None:
     shown = names[:most]
     more = f", and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
     return (
-        f"incomplete: rows are over the {len(model.compared_on):,} of {count(len(model.workbooks), 'workbook')} that "
+        f"incomplete: rows are over the {len(model.compared_on):,} of {counted(len(model.workbooks), 'workbook')} that "
         f"every measured encoding completed: {'all but ' if but else ''}{', '.join(shown)}{more}"
     )
 
@@ -205,7 +175,7 @@ def spent(report: Report) -> str:
     """What a run's own calls cost, what is assumed of those that told no tokens, and what is not included."""
     parts = [f"{'at least ' if report.unreported else ''}{dollar(report.spent)}"]
     if report.unreported:
-        said = f"{count(report.unreported, 'call')} reported no usage"
+        said = f"{counted(report.unreported, 'call')} reported no usage"
         parts.append(f"{said}, for which {dollar(report.assumed)} is assumed")
     for earlier in report.lineage:
         total = earlier.total

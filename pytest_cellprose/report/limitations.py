@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pytest_cellprose.record.record import SetName
 from pytest_cellprose.store.manifest import Manifest, ModelEntry, WorkbookEntry
+from pytest_cellprose.wording import counted
 
 SET_LABELS: dict[SetName, str] = {"heldout": "held-out", "development": "development"}
 """The headline's set first."""
@@ -38,7 +39,7 @@ def limitations(manifest: Manifest) -> list[str]:
     if any(encoding.startswith("agent_") for encoding in manifest.matrix.encodings):
         found.append(AGENTS)
     if live:
-        found += [_open_weight(live, manifest.settings.get("openweight_host")), TOKENIZERS, DATES]
+        found += [_open_weight(live), TOKENIZERS, DATES]
     return found
 
 
@@ -48,9 +49,9 @@ def _size(workbooks: Sequence[WorkbookEntry]) -> str:
         of_set = [workbook for workbook in workbooks if workbook.set == name]
         if of_set:
             questions = sum(workbook.questions for workbook in of_set)
-            sizes.append(f"{_plural(len(of_set), f'{label} workbook')} ({questions} questions)")
-    counted = " and ".join(sizes) or "no workbook"
-    return f"The test set is {counted}; the intervals speak for workbooks like these only."
+            sizes.append(f"{counted(len(of_set), f'{label} workbook')} ({questions} questions)")
+    size = " and ".join(sizes) or "no workbook"
+    return f"The test set is {size}; the intervals speak for workbooks like these only."
 
 
 def _synthetic(workbooks: Sequence[WorkbookEntry]) -> list[str]:
@@ -59,7 +60,7 @@ def _synthetic(workbooks: Sequence[WorkbookEntry]) -> list[str]:
         return []
     made = sum(bool(_is_synthetic(workbook)) for workbook in known)
     rest = len(workbooks) - len(known)
-    unknown = f"; of {_plural(rest, 'workbook')} it is not recorded" if rest else ""
+    unknown = f"; of {counted(rest, 'workbook')} it is not recorded" if rest else ""
     return [f"{made} of {len(workbooks)} workbooks are synthetic{unknown}."]
 
 
@@ -78,14 +79,9 @@ def _prices(models: Sequence[ModelEntry]) -> list[str]:
     return [" ".join(said)]
 
 
-def _open_weight(models: Sequence[ModelEntry], host: object) -> str:
+def _open_weight(models: Sequence[ModelEntry]) -> str:
     hosted = [model for model in models if model.vendor not in ("anthropic", "openai")]
     if not hosted:
         return "No open-weight model was run."
     names = ", ".join(f"{model.alias} ({model.model_id})" for model in hosted)
-    at = f" at {host}" if host else ""
-    return f"Hosted by others: {names}{at}; price, caching and quantisation are the host's."
-
-
-def _plural(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+    return f"Hosted by others: {names}; price, caching and quantisation are the host's."

@@ -13,6 +13,7 @@ from pytest_cellprose.report.escape import code, text
 from pytest_cellprose.report.groups import Group, groups
 from pytest_cellprose.report.limitations import SET_LABELS
 from pytest_cellprose.report.model import Against, ModelReport, Refused, Report, SetReport
+from pytest_cellprose.wording import NOTHING, counted, dollar
 
 
 def render(report: Report) -> str:
@@ -54,9 +55,9 @@ def _facts(report: Report) -> Iterator[str]:
             + (f", {cells.in_other_shards:,} in other shards" if cells.in_other_shards else ""),
             *([f"Shard: {report.shard}"] if report.shard else []),
             *(text(figures.part(part)) for part in report.merged_from),
-            *(f"Kept from run {text(run)}: {figures.count(number, 'cell')}" for run, number in report.kept.items()),
-            *([f"Inputs changed: {figures.count(report.stale, 'cell')} called again"] if report.stale else []),
-            *([f"Measured after a fault: {figures.count(report.after_fault, 'cell')}"] if report.after_fault else []),
+            *(f"Kept from run {text(run)}: {counted(number, 'cell')}" for run, number in report.kept.items()),
+            *([f"Inputs changed: {counted(report.stale, 'cell')} called again"] if report.stale else []),
+            *([f"Measured after a fault: {counted(report.after_fault, 'cell')}"] if report.after_fault else []),
             f"Spent in all, at list price: {figures.spent(report)}{unspent}",
             *(f"Calls to {vendor} went to {host}" for vendor, host in report.hosts.items()),
             f"**{'Publishable' if report.publishable else 'Not publishable'}**{_why_not(report)}",
@@ -133,14 +134,14 @@ def _against_cells(name: str, against: Against) -> list[str]:
         figures.ratio(against.ratio),
         figures.interval(against.interval),
         difference,
-        f"**{against.verdict}**" if against.verdict else figures.NOTHING,
+        f"**{against.verdict}**" if against.verdict else NOTHING,
         against.reason,
     ]
 
 
 def _set(report: Report, label: str, of_set: SetReport) -> Iterator[str]:
     yield f"## {_sentence(label)}: the numbers"
-    yield (f"{figures.size(report, of_set)}, {figures.count(report.repeats, 'repeat')}.")
+    yield f"{figures.size(report, of_set)}, {counted(report.repeats, 'repeat')}."
     if not of_set.models:
         yield (
             "No cell of this set was called, or none that counts: an offline model is not judged by computed questions."
@@ -180,7 +181,7 @@ def _influence(compared: Mapping[str, Against]) -> str:
     rows = []
     for name, against in compared.items():
         one, crossed = against.without_one, against.long_prompts
-        moved = [figures.NOTHING] * 4
+        moved = [NOTHING] * 4
         if one is not None:
             moved = [
                 figures.ratio(one.lowest),
@@ -250,8 +251,8 @@ def _kinds(group: Group) -> Iterator[tuple[str, str]]:
         cells = [code(name)]
         for kind in kinds:
             score = row.by_kind.get(kind)
-            cells.append(f"{figures.percent(score.accuracy)} of {score.questions:,}" if score else figures.NOTHING)
-        rows.append([*cells, _counts(row.failures) or figures.NOTHING])
+            cells.append(f"{figures.percent(score.accuracy)} of {score.questions:,}" if score else NOTHING)
+        rows.append([*cells, _counts(row.failures) or NOTHING])
     table = _table([group.head, *map(text, kinds), "failed calls"], rows, right=("rest",))
     yield "Where answers fail", table + "\n\nAccuracy on the questions of each kind, every question alike."
 
@@ -290,8 +291,8 @@ def _frontier(group: Group) -> str:
             str(frontier.calls),
             f"{frontier.passes} ({figures.percent(frontier.passes / frontier.calls)})",
             figures.percent_interval(frontier.pass_interval),
-            figures.dollar(frontier.cost_per_call),
-            figures.dollar(frontier.cost_per_pass),
+            dollar(frontier.cost_per_call),
+            dollar(frontier.cost_per_pass),
             figures.tokens(frontier.tokens_per_call),
             figures.seconds(resources.median_seconds),
         ]
@@ -324,8 +325,8 @@ def _resources(group: Group) -> str:
             figures.seconds(used.median_seconds),
             figures.seconds(used.p90_seconds),
             figures.seconds(used.summed_seconds),
-            figures.dollar(used.cost),
-            figures.dollar(used.cost_as_billed),
+            dollar(used.cost),
+            dollar(used.cost_as_billed),
         ]
         for name, row in group.rows.items()
         if (used := row.resources)
@@ -357,7 +358,7 @@ def _paired(model: ModelReport) -> str:
     left_out = max((row.left_out for row in model.paired.rows), default=0)
     note = text(model.paired.note)
     if left_out:
-        note += f" Up to {figures.count(left_out, 'workbook')} per pair left out for want of a score."
+        note += f" Up to {counted(left_out, 'workbook')} per pair left out for want of a score."
     return f"{_table(heads, rows)}\n\n{note}"
 
 
@@ -370,7 +371,7 @@ def _cases(report: Report) -> Iterator[str]:
         left_out = [reasons for workbook in of_set for reasons in workbook.uncertified.values()]
         counts = Counter(reason for reasons in left_out for reason in reasons)
         why = text(", ".join(f"{reason} ({number})" for reason, number in sorted(counts.items())))
-        rows.append([SET_LABELS[name], f"{asked:,} of {asked + len(left_out):,}", why or figures.NOTHING])
+        rows.append([SET_LABELS[name], f"{asked:,} of {asked + len(left_out):,}", why or NOTHING])
     yield "## Cases"
     yield (
         "Questions whose recorded truth is what the workbook says and what the scorer grades as right. The others "
@@ -420,8 +421,8 @@ def _refused(refused: Iterable[Refused]) -> str:
             text(each.vendor),
             f"{len(each.cells):,}",
             text(figures.used(each)),
-            text(each.resets) if each.resets else figures.NOTHING,
-            text(each.detail or figures.NOTHING),
+            text(each.resets) if each.resets else NOTHING,
+            text(each.detail or NOTHING),
         ]
         for each in refused
     ]
@@ -454,11 +455,11 @@ def _models(report: Report) -> Iterator[str]:
             [
                 text(facts.entry.alias),
                 code(facts.entry.model_id),
-                ", ".join(map(code, facts.returned)) or figures.NOTHING,
+                ", ".join(map(code, facts.returned)) or NOTHING,
                 text(facts.entry.vendor),
-                " then ".join(map(_price, facts.prices)) or figures.NOTHING,
-                facts.entry.prices_checked or figures.NOTHING,
-                text(_values(facts.settings)) or figures.NOTHING,
+                " then ".join(map(_price, facts.prices)) or NOTHING,
+                facts.entry.prices_checked or NOTHING,
+                text(_values(facts.settings)) or NOTHING,
                 text(facts.entry.note or ""),
             ]
         )

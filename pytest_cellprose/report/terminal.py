@@ -12,6 +12,7 @@ from pytest_cellprose.report import figures
 from pytest_cellprose.report.groups import Group, groups
 from pytest_cellprose.report.limitations import SET_LABELS
 from pytest_cellprose.report.model import Against, Refused, Report, SetReport
+from pytest_cellprose.wording import NOTHING, counted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -64,7 +65,7 @@ def _group(report: Report, label: str, of_set: SetReport, group: Group, look: _L
     def indented(text: str, style: str = "") -> RenderableType:
         return Padding(Text(look.say(text), style=style), (0, 0, 0, 2))
 
-    size = f"{figures.size(report, of_set)}"
+    size = figures.size(report, of_set)
     repeats = f", {report.repeats} repeats" if report.repeats > 1 else ""
     apart = " (reported apart)" if group.apart else ""
     parts: list[RenderableType] = [
@@ -154,7 +155,7 @@ def _influences(moved: Mapping[str, Against], look: _Look) -> RenderableType:
     table.add_column(ratio=1)
     for name, against in moved.items():
         one = against.without_one
-        ends = f"{figures.ratio(one.lowest)} to {figures.ratio(one.highest)}" if one else figures.NOTHING
+        ends = f"{figures.ratio(one.lowest)} to {figures.ratio(one.highest)}" if one else NOTHING
         table.add_row(*map(look.say, (name, ends, _influence(against))))
     return table
 
@@ -173,11 +174,11 @@ def _closing(report: Report) -> list[str]:
     """
     cells = report.cells
     found: list[str] = []
-    found += [f"{figures.count(number, 'cell')} kept from run {run}" for run, number in report.kept.items()]
+    found += [f"{counted(number, 'cell')} kept from run {run}" for run, number in report.kept.items()]
     if report.stale:
-        found.append(f"{figures.count(report.stale, 'stale cell')} called again: what is asked has changed")
+        found.append(f"{counted(report.stale, 'stale cell')} called again: what is asked has changed")
     if report.after_fault:
-        found.append(f"{figures.count(report.after_fault, 'cell')} measured in another try, after a fault")
+        found.append(f"{counted(report.after_fault, 'cell')} measured in another try, after a fault")
     models = [model for of_set in report.sets.values() for model in of_set.models.values()]
     if cells.measured and not models:
         found.append("no table: an offline model is not judged by computed questions, and there are no others")
@@ -187,22 +188,22 @@ def _closing(report: Report) -> list[str]:
             failures.update(encoding.failures)
     if failures:
         said = figures.kinds(dict(sorted(failures.items())))
-        found.append(f"{figures.count(cells.failed, 'model failure')}, scored 0: {said}")
+        found.append(f"{counted(cells.failed, 'model failure')}, scored 0: {said}")
     if report.faults:
         said = figures.kinds(dict(sorted(Counter(fault.kind for fault in report.faults).items())))
         first = report.faults[0].cell + (", …" if len(report.faults) > 1 else "")
-        found.append(f"{figures.count(cells.faulted, 'cell')} faulted, without a score: {said} ({first})")
+        found.append(f"{counted(cells.faulted, 'cell')} faulted, without a score: {said} ({first})")
     if report.refused and report.mode != "final":  # there it is among the deviations
         found.append(figures.kept_from_starting(report.refused))
     found += [_not_started(refused) for refused in report.refused]
     if report.not_run:
         first = ", ".join(report.not_run[:1]) + (", …" if len(report.not_run) > 1 else "")
-        found.append(f"{figures.count(cells.not_run, 'planned cell')} not run: {first}")
+        found.append(f"{counted(cells.not_run, 'planned cell')} not run: {first}")
     found += [figures.part(part) for part in report.merged_from]
     if cells.in_other_shards:
         absent = ", ".join(map(str, report.missing_shards))
         here = f"shard {absent} is not here" if report.shard is None else f"this is shard {report.shard}"
-        found.append(f"{here}: {figures.count(cells.in_other_shards, 'planned cell')} in other shards")
+        found.append(f"{here}: {counted(cells.in_other_shards, 'planned cell')} in other shards")
     if cells.lacking:
         measured = f"{cells.measured:,} of {cells.planned - cells.skipped:,} cells measured"
         found.append(f"incomplete, so there is no headline: {measured}")
@@ -218,7 +219,7 @@ def _not_started(refused: Refused) -> str:
     """Who, which limit, how much of it was used, when there is room again."""
     resets = f", resets {refused.resets}" if refused.resets else ""
     return (
-        f"{refused.by}: {figures.count(len(refused.cells), 'call')} of {refused.vendor} not started: {refused.kind}, "
+        f"{refused.by}: {counted(len(refused.cells), 'call')} of {refused.vendor} not started: {refused.kind}, "
         f"{figures.used(refused)} used{resets}"
     )
 

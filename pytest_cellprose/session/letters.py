@@ -14,6 +14,8 @@ from pytest_cellprose.session.run import Run, cell_of
 
 PROPERTY = "cellprose"
 """Name of the user property that carries a cell's outcome to reports, as JSON."""
+_MODE_SKIP = "cellprose_mode_skip"
+"""Name of a report's attribute."""
 WITHHELD = "withheld, the workbook is held out"
 
 
@@ -44,12 +46,17 @@ def test_status(properties: Iterable[tuple[str, object]]) -> tuple[str, str] | N
     return row.letter or ("." if accuracy >= 1 else str(int(accuracy * 10))), word
 
 
-def is_mode_skip(run: Run, report: pytest.TestReport) -> bool:
+def note_mode_skip(run: Run, item: pytest.Item, report: pytest.TestReport) -> None:
+    """Have the report of a test that our own mark skipped say so, to xdist's controller too."""
+    cell = cell_of(item)
+    ours = None if cell is None else run.mode_skips.get(cell.model)
+    if ours is not None and item.get_closest_marker("skip") is ours.mark:
+        report.__dict__[_MODE_SKIP] = True
+
+
+def is_mode_skip(report: pytest.TestReport) -> bool:
     """Whether a test was skipped because its model does not run in this mode."""
-    if not isinstance(report.longrepr, tuple):
-        return False
-    reason = str(report.longrepr[2]).removeprefix("Skipped: ")
-    return reason in run.spec.manifest.matrix.skipped_models.values()
+    return _MODE_SKIP in report.__dict__
 
 
 def is_sealed(run: Run, item: pytest.Item, when: str) -> bool:

@@ -82,10 +82,13 @@ class Run:
     @cached_property
     def parameters(self) -> list[Any]:
         """These cells as pytest parameters; cells that do not run in this mode carry a skip mark."""
-        skips = {
-            model: pytest.mark.skip(reason=reason) for model, reason in self.spec.manifest.matrix.skipped_models.items()
-        }
-        return [pytest.param(cell, id=str(cell), marks=skips.get(cell.model, ())) for cell in self.cells]
+        return [pytest.param(cell, id=str(cell), marks=self.mode_skips.get(cell.model, ())) for cell in self.cells]
+
+    @cached_property
+    def mode_skips(self) -> dict[str, pytest.MarkDecorator]:
+        """The marks of the models that do not run in this mode."""
+        skipped = self.spec.manifest.matrix.skipped_models
+        return {model: pytest.mark.skip(reason=reason) for model, reason in skipped.items()}
 
     def runs(self, cell: CellId) -> bool:
         """Whether the mode lets the cell run."""

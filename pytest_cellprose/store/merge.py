@@ -19,10 +19,8 @@ from pytest_cellprose.store.layout import LEDGER, StoreError
 from pytest_cellprose.store.ledger import Ledger
 from pytest_cellprose.store.manifest import EncodedTexts, Manifest, MergedRun
 from pytest_cellprose.store.records import Store, line_of
+from pytest_cellprose.store.shards import parts_deviation
 from pytest_cellprose.wording import some
-
-_OF_ONE_RUN = ("exploratory: shard ", "exploratory: put together ")
-"""How deviations begin that a merged run does not take over from its parts."""
 
 
 class MergeError(ValueError):
@@ -207,10 +205,11 @@ def _add_up_ledgers(stores: Sequence[Store], merged: Store) -> None:
 def _manifest(manifests: Sequence[Manifest], run: str, parts: list[MergedRun]) -> Manifest:
     first = manifests[0]
     ends = [part.finished for part in parts]
-    named = dict.fromkeys(text for m in manifests for text in m.deviations if not text.startswith(_OF_ONE_RUN))
+    named = dict.fromkeys(
+        text for m in manifests for text in m.deviations if text not in parts_deviation(m.shard, len(m.merged_from))
+    )
     here = {part.run for part in parts}
     lineage = {earlier.run: earlier for m in manifests for earlier in m.lineage if earlier.run not in here}
-    together = f"exploratory: put together from {len(parts)} runs"
     return first.model_copy(
         update={
             "run": run,
@@ -219,7 +218,7 @@ def _manifest(manifests: Sequence[Manifest], run: str, parts: list[MergedRun]) -
             "invocation": [],
             "shard": None,
             "merged_from": parts,
-            "deviations": [*named, together],
+            "deviations": [*named, *parts_deviation(None, len(parts))],
             "publishable": False,
             "package_sha256": first.package_sha256 if len({m.package_sha256 for m in manifests}) == 1 else "",
             "lineage": list(lineage.values()),

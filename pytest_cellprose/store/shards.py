@@ -47,6 +47,16 @@ def own_cells(manifest: Manifest) -> list[CellId]:
     return [cell for cell in manifest.matrix.cells() if cell in own]
 
 
+def parts_deviation(shard: Shard | None, merged: int = 0) -> list[str]:
+    """What a run that is a part of a plan, or was put together from so many parts, says of that: it is exploratory.
+
+    It follows from the manifest's own fields, so that a run put together from this one says it anew.
+    """
+    if merged:
+        return [f"exploratory: put together from {merged} runs"]
+    return [] if shard is None else [f"exploratory: shard {shard} of a plan"]
+
+
 def missing_shards(manifest: Manifest) -> list[Shard]:
     """Those of the plan that are not in this run."""
     shards = shards_of(manifest)
