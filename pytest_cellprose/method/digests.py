@@ -20,15 +20,21 @@ PROMPTS = PACKAGE / "questions" / "prompts.py"
 SCORER = tuple(
     PACKAGE / file
     for file in (
+        "questions/about.py",
+        "questions/cell_answers.py",
         "questions/cellset.py",
+        "questions/kind.py",
+        "questions/kinds.py",
         "questions/problem.py",
         "questions/schema.py",
         "questions/scoring.py",
         "questions/spreadsheetbench.py",
+        "questions/values.py",
         "workbook/refs.py",
     )
 )
-"""The scorer and what of ours it scores with: truths as they are loaded, sets of cells, addresses, dates."""
+"""The scorer and what of ours it scores with: kinds, truths as they are loaded, sets of cells,
+addresses, dates."""
 
 
 class Method(Frozen):

@@ -10,8 +10,8 @@ import math
 from bisect import bisect
 from collections.abc import Sequence
 
-from pytest_cellprose.questions.schema import RowAndColumn, Scalar, TypedValue
-from pytest_cellprose.questions.scoring import folded, shortest
+from pytest_cellprose.questions.about import RowAndColumn, Scalar, TypedValue
+from pytest_cellprose.questions.values import folded, shortest
 from pytest_cellprose.workbook.model import Cell, Workbook, Worksheet
 from pytest_cellprose.workbook.number_formats import serial_text
 from pytest_cellprose.workbook.patterns import Position

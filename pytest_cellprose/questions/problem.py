@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import PydanticCustomError
 
 
 @dataclass(frozen=True)
@@ -68,3 +72,19 @@ class Problem:
 
 def _after(place: str, said: str) -> str:
     return " ".join((f"{place}: {said}" if place else said).split())
+
+
+def expected(what: str, detail: str = "") -> PydanticCustomError:
+    """What a validator raises. `what` is the same whatever the file holds; `detail` may quote it."""
+    return PydanticCustomError("expected", "expected {what}{detail}", {"what": what, "detail": detail})
+
+
+def quoted(value: Any) -> str:
+    """The value as its file writes it, cut to a line."""
+    if value is None:
+        return "nothing"
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        text = repr(value)
+    return text if len(text) <= 80 else text[:79] + "…"

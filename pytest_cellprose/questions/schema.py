@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import date
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias, cast
 
 from pydantic import (
-    Discriminator,
     Field,
+    PrivateAttr,
     StrictBool,
-    Tag,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -25,80 +22,62 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from pytest_cellprose.questions.about import FORMS, TAGS, About, RowAndColumn, Scalar, TypedValue
+from pytest_cellprose.questions.cell_answers import areas_of
 from pytest_cellprose.questions.cellset import Area
-from pytest_cellprose.questions.problem import Place, Problem
+from pytest_cellprose.questions.kind import Kinds, QuestionKind
+from pytest_cellprose.questions.kinds import BUILTIN_KINDS
+from pytest_cellprose.questions.problem import Place, Problem, expected, quoted
 from pytest_cellprose.record.record import Frozen
 from pytest_cellprose.workbook.refs import AddressError, CellAddress, Range
 
 QUESTION_SCHEMA: Literal[1] = 1
 
-Kind: TypeAlias = Literal["value", "address", "trace", "impact", "hardcode"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-
 Reach: TypeAlias = Literal["direct", "all"]
 Scorer: TypeAlias = Literal["cellprose", "spreadsheetbench"]
-Scalar: TypeAlias = bool | int | float | str
 
 _ID = re.compile(r"q\w+")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 
-class RowAndColumn(Frozen):
-    """A cell by what is shown beside and above it; `pytest_cellprose.questions.locate` has the rule."""
+def kinds_of(info: ValidationInfo) -> Kinds:
+    """The kinds that a question may be of: those of the validation's context, else our own."""
+    return _kinds(info.context)
 
-    row: tuple[str | int | float, ...]
-    """Displayed texts that lead, step by step, to one row."""
-    column: tuple[str | int | float, ...]
-    """Displayed texts that lead, step by step, to one column."""
 
-    @field_validator("row", "column", mode="before")
+def _kinds(context: Any) -> Kinds:
+    kinds: Kinds = BUILTIN_KINDS if context is None else context["kinds"]
+    return kinds
+
+
+class _OfAKind(Frozen):
+    """What has a kind, by its name, and knows the kind itself."""
+
+    _rules: QuestionKind = PrivateAttr()
+
+    @field_validator("kind", mode="before", check_fields=False)
     @classmethod
-    def _labels(cls, value: Any) -> Any:
-        fits = isinstance(value, list | tuple) and len(value) > 0
-        if not fits or not all(_is_scalar(label) and not isinstance(label, bool) for label in value):
-            raise _expected("a list of at least one displayed text or number")
-        return tuple(value)
-
-
-class TypedValue(Frozen):
-    """A cell by the constant that is typed in it, and in no other cell of the worksheet."""
-
-    value: Scalar
-
-    @field_validator("value", mode="before")
-    @classmethod
-    def _value(cls, value: Any) -> Any:
-        if not _is_scalar(value):
-            raise _expected("a finite number, a text or true/false")
+    def _kind(cls, value: Any, info: ValidationInfo) -> Any:
+        kinds = kinds_of(info)
+        if not isinstance(value, str) or value not in kinds:
+            *others, last = map(repr, kinds)
+            raise expected(f"{', '.join(others)} or {last}")
         return value
 
+    def model_post_init(self, context: Any) -> None:
+        self._rules = _kinds(context)[self.kind]  # type: ignore[attr-defined]
 
-def _about_form(about: Any) -> str | None:
-    if isinstance(about, str):
-        return "address"
-    if isinstance(about, TypedValue) or (isinstance(about, dict) and "value" in about):
-        return "value"
-    return "labels" if isinstance(about, RowAndColumn | dict) else None
-
-
-_ABOUT_FORMS = ("address", "value", "labels")
-
-About: TypeAlias = Annotated[
-    Annotated[str, Tag("address")] | Annotated[TypedValue, Tag("value")] | Annotated[RowAndColumn, Tag("labels")],
-    Discriminator(
-        _about_form,
-        custom_error_type="about_form",
-        custom_error_message='expected an address, or {"row": […], "column": […]}, or {"value": …}',
-    ),
-]
+    @property
+    def rules(self) -> QuestionKind:
+        """How the truth of such a question is read, scored, looked up and certified."""
+        return self._rules
 
 
-class Asked(Frozen):
+class Asked(_OfAKind):
     """A question without its truth: all that prompts and the offline reader ever get."""
 
     id: str
-    kind: Kind
+    kind: str
     text: str
     sheet: str
     about: About | None = None
@@ -109,13 +88,31 @@ class Asked(Frozen):
     computed: bool = False
     """The workbook that is sent does not hold the answer: a program that only looks things up has none."""
 
+    @property
+    def cell(self) -> CellAddress:
+        """What the question is about, where its kind says that this is a cell."""
+        assert isinstance(self.about, str)
+        return CellAddress.parse(self.about, self.sheet)
 
-class Question(Frozen):
+    @property
+    def area(self) -> Area:
+        """The same of a range."""
+        assert isinstance(self.about, str)
+        return Area.parse(self.about, self.sheet)
+
+    @property
+    def labels(self) -> RowAndColumn | TypedValue:
+        """The same of labels."""
+        assert isinstance(self.about, RowAndColumn | TypedValue)
+        return self.about
+
+
+class Question(_OfAKind):
     """One question and its truth. Field order matters: each field is checked against those above it."""
 
     id: str
     """``q`` and at least one more letter, digit or underscore."""
-    kind: Kind
+    kind: str
     text: str
     sheet: str
     """The worksheet that bare addresses belong to."""
@@ -128,7 +125,7 @@ class Question(Frozen):
     about: About | None = Field(default=None, validate_default=True)
     """What a program must look at: the cell of a value, trace or impact question, the range of a hardcode
     question, where to find the cell of an address question. Only a computed question may have none."""
-    answer: Scalar | tuple[str, ...]
+    answer: Scalar | tuple[Scalar, ...]
     """A value, or for the other kinds a list of addresses; a bare one belongs to `sheet`."""
     reach: Reach | None = Field(default=None, validate_default=True)
     """For trace and impact: ``direct`` precedents or dependents, or ``all`` with what lies between."""
@@ -147,14 +144,14 @@ class Question(Frozen):
     @classmethod
     def _id(cls, value: str) -> str:
         if not _ID.fullmatch(value):
-            raise _expected("q followed by letters, digits or underscores, like q1")
+            raise expected("q followed by letters, digits or underscores, like q1")
         return value
 
     @field_validator("text", "sheet")
     @classmethod
     def _not_blank(cls, value: str) -> str:
         if not value.strip():
-            raise _expected("some text")
+            raise expected("some text")
         return value
 
     @field_validator("about")
@@ -163,72 +160,60 @@ class Question(Frozen):
         kind, sheet = info.data.get("kind"), info.data.get("sheet")
         if kind is None or sheet is None:
             return value
+        form = FORMS[kinds_of(info)[kind].about]
         if value is None:
             if info.data.get("computed"):
                 return None
-            raise _expected(f"what the question is about: {_ABOUT_EXPECTED[kind]}")
-        if (kind == "address") == isinstance(value, str):
-            raise _expected(f"{_ABOUT_EXPECTED[kind]}, as the question's kind is {kind}")
-        if isinstance(value, str):
-            parse: Callable[[str, str], object] = Area.parse if kind == "hardcode" else CellAddress.parse
+            raise expected(f"what the question is about: {form.expected}")
+        if (form.parse is None) == isinstance(value, str):
+            raise expected(f"{form.expected}, as the question's kind is {kind}")
+        if isinstance(value, str) and form.parse is not None:
             try:
-                parse(value, sheet)
+                form.parse(value, sheet)
             except AddressError as error:
-                raise _expected(_ABOUT_EXPECTED[kind], f", but {error}") from None
+                raise expected(form.expected, f", but {error}") from None
         return value
 
     @field_validator("answer", mode="before")
     @classmethod
     def _answer(cls, value: Any, info: ValidationInfo) -> Any:
         kind = info.data.get("kind")
-        if kind is None:
-            return ""
-        if kind != "value":
-            if not isinstance(value, list | tuple):
-                raise _expected(f"a list of addresses, as the question's kind is {kind}")
-            wrong = list(_unreadable(value, info.data.get("sheet", "")))
-            if wrong:
-                raise _expected("addresses only", ", but " + "; ".join(wrong))
-            if kind == "address" and not value:
-                raise _expected("at least one address, as the question's kind is address")
-            return tuple(value)
-        if not _is_scalar(value):
-            raise _expected("a finite number, a text or true/false, as the question's kind is value")
-        if info.data.get("type") == "date" and not _is_date(value):
-            raise _expected('a date of the calendar as text YYYY-MM-DD, as the question\'s type is "date"')
-        return value
+        return "" if kind is None else kinds_of(info)[kind].truth(value, info.data)
 
     @field_validator("reach")
     @classmethod
     def _reach(cls, value: Reach | None, info: ValidationInfo) -> Reach | None:
         kind = info.data.get("kind")
-        if kind in ("trace", "impact") and value is None:
-            raise _expected(f'"direct" or "all", as the question\'s kind is {kind}')
-        if kind in ("value", "address", "hardcode") and value is not None:
-            raise _expected(f"no reach, as the question's kind is {kind}")
+        if kind is None:
+            return value
+        taken = "reach" in kinds_of(info)[kind].takes
+        if taken and value is None:
+            raise expected(f'"direct" or "all", as the question\'s kind is {kind}')
+        if value is not None and not taken:
+            raise expected(f"no reach, as the question's kind is {kind}")
         return value
 
     @field_validator("type", "unit", "computed")
     @classmethod
-    def _value_only(cls, value: Any, info: ValidationInfo) -> Any:
-        if value and info.data.get("kind", "value") != "value":
-            raise _expected(f"nothing here, as the question's kind is {info.data['kind']}, not value")
+    def _taken(cls, value: Any, info: ValidationInfo) -> Any:
+        if value and (said := _not_taken(info)):
+            raise expected(f"nothing here, {said}")
         return value
 
     @field_validator("answer_workbook", "answer_sha256")
     @classmethod
     def _computed_only(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is not None and info.data.get("computed") is False:
-            raise _expected('nothing here, or "computed": true')
+            raise expected('nothing here, or "computed": true')
         return _digest(value) if info.field_name == "answer_sha256" else value
 
     @field_validator("scorer")
     @classmethod
     def _scorer(cls, value: Scorer, info: ValidationInfo) -> Scorer:
-        if value == "spreadsheetbench" and info.data.get("kind", "value") != "value":
-            raise _expected(f"cellprose, as the question's kind is {info.data['kind']}, not value")
+        if value == "spreadsheetbench" and (said := _not_taken(info)):
+            raise expected(f"cellprose, {said}")
         if value == "spreadsheetbench" and info.data.get("unit") is not None:
-            raise _expected("cellprose, as the other scorer compares stored values, not percent points")
+            raise expected("cellprose, as the other scorer compares stored values, not percent points")
         return value
 
     @field_validator("extent", mode="before")
@@ -240,12 +225,13 @@ class Question(Frozen):
                 try:
                     Range.parse(text)
                 except AddressError as error:
-                    raise _expected("used extents like A1:F20", f", but {error}") from None
+                    raise expected("used extents like A1:F20", f", but {error}") from None
         return extents
 
     def asked(self) -> Asked:
         """The question without its truth."""
-        return Asked(**{name: getattr(self, name) for name in Asked.model_fields})
+        fields = {name: getattr(self, name) for name in Asked.model_fields}
+        return Asked.model_validate(fields, context={"kinds": {self.kind: self.rules}})
 
 
 class QuestionFile(Frozen):
@@ -263,14 +249,14 @@ class QuestionFile(Frozen):
     @classmethod
     def _questions(cls, value: Any) -> Any:
         if not isinstance(value, list | tuple) or not value:
-            raise _expected("a list of at least one question")
+            raise expected("a list of at least one question")
         return tuple(value)
 
     @field_validator("workbook")
     @classmethod
     def _workbook(cls, value: str) -> str:
         if not value.strip():
-            raise _expected("the workbook's file name")
+            raise expected("the workbook's file name")
         return value
 
     @field_validator("sha256")
@@ -309,8 +295,9 @@ class QuestionFileError(ValueError):
         return [f"{self.file}: {problem.sealed if sealed else problem}" for problem in self.problems]
 
 
-def load_questions(path: str | PathLike[str]) -> QuestionFile:
-    """Read and check a question file; raises `QuestionFileError` with all that is wrong with it."""
+def load_questions(path: str | PathLike[str], kinds: Kinds = BUILTIN_KINDS) -> QuestionFile:
+    """Read and check a question file whose questions are of these kinds; raises `QuestionFileError` with all that is
+    wrong with it."""
     file = Path(path)
 
     def unusable(expected: str, *, found: str = "", detail: str = "") -> QuestionFileError:
@@ -336,14 +323,14 @@ def load_questions(path: str | PathLike[str]) -> QuestionFile:
     except ValueError as error:  # an integer of thousands of digits
         raise unusable("not usable JSON", detail=f": {error}") from None
     if not isinstance(raw, dict):
-        raise unusable("expected a JSON object with workbook and questions", found=_found(raw))
+        raise unusable("expected a JSON object with workbook and questions", found=quoted(raw))
     problems = list(repeated_keys)
     asked = raw.get("questions")
     questions = asked if isinstance(asked, list) else []
     ids = [question.get("id") for question in questions if isinstance(question, dict)]
     problems += _repeated(i for i in ids if isinstance(i, str))
     try:
-        loaded = QuestionFile.model_validate(raw)
+        loaded = QuestionFile.model_validate(raw, context={"kinds": kinds})
     except ValidationError as error:
         problems += [_problem(each, questions) for each in error.errors() if each["type"] != "repeated_id"]
     if problems:
@@ -351,10 +338,10 @@ def load_questions(path: str | PathLike[str]) -> QuestionFile:
     return loaded
 
 
-def question_problems(fields: Mapping[str, Any]) -> tuple[Question | None, list[Problem]]:
+def question_problems(fields: Mapping[str, Any], kinds: Kinds = BUILTIN_KINDS) -> tuple[Question | None, list[Problem]]:
     """A single question, and what is wrong with it; it has no number."""
     try:
-        return Question.model_validate(fields), []
+        return Question.model_validate(fields, context={"kinds": kinds}), []
     except ValidationError as error:
         prefixed = [cast(ErrorDetails, {**each, "loc": ("questions", 0, *each["loc"])}) for each in error.errors()]
         problems = [_problem(each, [fields]) for each in prefixed]
@@ -394,54 +381,24 @@ def _addressed(question: Question) -> Iterator[tuple[str, list[tuple[str, Range 
         return
     if isinstance(question.about, str):
         yield "about", [Area.parse(question.about, question.sheet)]
-    if isinstance(question.answer, tuple):
-        areas: list[tuple[str, Range | None]] = [Area.parse(text, question.sheet) for text in question.answer]
+    if question.rules.lists_cells:
+        areas: list[tuple[str, Range | None]] = [*areas_of(question)]
         yield "answer", areas
 
 
-_ABOUT_EXPECTED: Mapping[Kind, str] = {
-    "value": "the address of a single cell",
-    "trace": "the address of a single cell",
-    "impact": "the address of a single cell",
-    "hardcode": "the address of a range",
-    "address": '{"row": […], "column": […]} or {"value": …}',
-}
-
-
-def _expected(what: str, detail: str = "") -> PydanticCustomError:
-    """`what` is the same whatever the question holds; `detail` may quote it."""
-    return PydanticCustomError("expected", "expected {what}{detail}", {"what": what, "detail": detail})
+def _not_taken(info: ValidationInfo) -> str | None:
+    """Why the question has not this field, if its kind takes none of the name."""
+    kind, kinds = info.data.get("kind"), kinds_of(info)
+    if kind is None or info.field_name in kinds[kind].takes:
+        return None
+    takers = [name for name, each in kinds.items() if info.field_name in each.takes]
+    return f"as the question's kind is {kind}, not {' or '.join(takers)}"
 
 
 def _digest(value: str | None) -> str | None:
     if value is not None and not _SHA256.fullmatch(value):
-        raise _expected("64 hexadecimal digits, a file's SHA-256")
+        raise expected("64 hexadecimal digits, a file's SHA-256")
     return None if value is None else value.lower()
-
-
-def _is_scalar(value: object) -> bool:
-    return isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))
-
-
-def _is_date(value: object) -> bool:
-    if not isinstance(value, str) or not _DATE.fullmatch(value):
-        return False
-    try:
-        date.fromisoformat(value)
-    except ValueError:
-        return False
-    return True
-
-
-def _unreadable(members: Iterable[Any], sheet: str) -> Iterator[str]:
-    for member in members:
-        if not isinstance(member, str):
-            yield f"{_found(member)} is not an address"
-            continue
-        try:
-            Area.parse(member, sheet)
-        except AddressError as error:
-            yield str(error)
 
 
 def _repeated(ids: Iterable[str]) -> list[Problem]:
@@ -473,7 +430,7 @@ def _problem(error: ErrorDetails, questions: list[Any]) -> Problem:
         named = raw.get("id") if isinstance(raw, dict) else None
         number, name = path[1] + 1, named if isinstance(named, str) else ""
         path = path[2:]
-        if len(path) > 1 and path[0] == "about" and path[1] in _ABOUT_FORMS:
+        if len(path) > 1 and path[0] == "about" and path[1] in TAGS:
             del path[1]
     known = str(path[0]) if path and path[0] in _FIELDS else ""
     place = Place(number, name, ".".join(map(str, path)), known)
@@ -481,27 +438,15 @@ def _problem(error: ErrorDetails, questions: list[Any]) -> Problem:
         return Problem("missing", place)
     if error["type"] == "extra_forbidden":
         return Problem("there is none of this name: remove it or correct its spelling", place)
-    found = _found(error["input"])
+    found = quoted(error["input"])
     if error["type"] == "model_type":
         return Problem("expected an object", place, found)
     if error["type"] == "expected":
         ctx = error["ctx"]
         return Problem(f"expected {ctx['what']}", place, found, ctx["detail"])
-    expected = error["msg"]
-    if expected.startswith("Input should be "):
-        expected = "expected " + expected.removeprefix("Input should be ")
-    return Problem(expected, place, found)
+    if error["type"] == "value_error":  # a plugin's words, which may quote the file
+        return Problem("not what its kind takes", place, found, f": {error['ctx']['error']}")
+    return Problem(error["msg"].replace("Input should be ", "expected ", 1), place, found)
 
 
 _FIELDS = frozenset({*Question.model_fields, *QuestionFile.model_fields, "schema"} - {"schema_"})
-
-
-def _found(value: Any) -> str:
-    """The value as its file writes it, cut to a line."""
-    if value is None:
-        return "nothing"
-    try:
-        text = json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError):
-        text = repr(value)
-    return text if len(text) <= 80 else text[:79] + "…"

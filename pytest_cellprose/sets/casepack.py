@@ -15,7 +15,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from pytest_cellprose.files import sha256_of
-from pytest_cellprose.questions.schema import KINDS
+from pytest_cellprose.questions.kind import QuestionKind
+from pytest_cellprose.questions.kinds import BUILTIN_KINDS, VALUE
 from pytest_cellprose.sets.casetable import WORKBOOKS, Table
 from pytest_cellprose.sets.certify import REASONS, Case, Certificate, Reason, certify
 from pytest_cellprose.workbook.refs import split_sheet
@@ -158,11 +159,12 @@ def _case(number: int, row: Mapping[str, Any], shelf: _Shelf, *, typed: bool) ->
     def text(field: str) -> str:
         return str(row.get(field, "")).strip()
 
-    kind = text("kind").lower() or "value"
+    name = text("kind").lower() or VALUE.name
+    kind = BUILTIN_KINDS.get(name)
     about = _about(row, kind)
     fields: dict[str, Any] = {
         "id": f"q{number}",
-        "kind": kind,
+        "kind": name,
         "text": str(row.get("question", "")),
         "about": about,
         "answer": _expected(row.get("expected", ""), kind, typed=typed),
@@ -171,10 +173,15 @@ def _case(number: int, row: Mapping[str, Any], shelf: _Shelf, *, typed: bool) ->
     fields |= {field: text(field).lower() for field in ("reach", "type", "unit") if text(field)}
     if text("note"):
         fields["note"] = text("note")
-    if kind == "value" and isinstance(fields["answer"], str) and _DATE.fullmatch(fields["answer"]):
+    if (
+        kind is not None
+        and "type" in kind.takes
+        and isinstance(fields["answer"], str)
+        and _DATE.fullmatch(fields["answer"])
+    ):
         fields.setdefault("type", "date")
-    name = text("workbook")
-    path, missing = shelf.find(name) if name else (None, "the row names none")
+    book = text("workbook")
+    path, missing = shelf.find(book) if book else (None, "the row names none")
     if path is not None and not fields["sheet"]:
         fields["sheet"] = _only_sheet(path)
     return Case(
@@ -182,7 +189,7 @@ def _case(number: int, row: Mapping[str, Any], shelf: _Shelf, *, typed: bool) ->
         number=number,
         fields={name: value for name, value in fields.items() if value is not None},
         workbook=path,
-        identity=shelf.digest(path) if path is not None else name.casefold(),
+        identity=shelf.digest(path) if path is not None else book.casefold(),
         missing=missing,
         own_id=text("id"),
     )
@@ -195,13 +202,13 @@ _MEMBER = re.compile(r"(?:'(?:[^']|'')*'|[^',;|\n])+")
 _NO_CELLS = ("none", "no cell", "no cells", "-", "[]")
 
 
-def _expected(value: Any, kind: str, *, typed: bool) -> Any:
+def _expected(value: Any, kind: QuestionKind | None, *, typed: bool) -> Any:
     """The truth that a field states.
 
     Of delimited text, ``1,234.5`` is a number, ``12%`` is 0.12, ``TRUE`` a boolean and ``007`` a text; a list is
     addresses set apart by commas, semicolons, bars or line breaks, and ``none`` the empty one.
     """
-    if kind in KINDS and kind != "value":
+    if kind is not None and kind.lists_cells:
         if not isinstance(value, str):
             return value
         if value.strip().casefold() in _NO_CELLS:
@@ -219,7 +226,7 @@ def _expected(value: Any, kind: str, *, typed: bool) -> Any:
     return number / 100 if text.endswith("%") else number
 
 
-def _about(row: Mapping[str, Any], kind: str) -> Any:
+def _about(row: Mapping[str, Any], kind: QuestionKind | None) -> Any:
     """An address, or of an address question labels: as JSON, or in columns of their own, steps set apart by ``>``."""
     value = row.get("about", "")
     if isinstance(value, str) and value.strip().startswith("{"):
@@ -229,7 +236,7 @@ def _about(row: Mapping[str, Any], kind: str) -> Any:
             return value
     if isinstance(value, str):
         value = value.strip()
-    if value in ("", None) and kind == "address" and (row.get("row") or row.get("column")):
+    if value in ("", None) and kind is not None and kind.about == "labels" and (row.get("row") or row.get("column")):
         return {side: _steps(row.get(side, "")) for side in ("row", "column")}
     return None if value == "" else value
 

@@ -15,9 +15,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
+from pytest_cellprose.questions.about import Scalar
 from pytest_cellprose.questions.cellset import Area, CellSet
-from pytest_cellprose.questions.schema import Question, QuestionFile, Scalar, check_against, question_problems
-from pytest_cellprose.questions.scoring import score_reply, shortest
+from pytest_cellprose.questions.kind import Kinds
+from pytest_cellprose.questions.kinds import BUILTIN_KINDS
+from pytest_cellprose.questions.schema import Question, QuestionFile, check_against, question_problems
+from pytest_cellprose.questions.scoring import score_reply
+from pytest_cellprose.questions.values import folded, shortest
 from pytest_cellprose.sets.evidence import Evidence
 from pytest_cellprose.workbook.model import WorkbookError
 from pytest_cellprose.workbook.refs import MAX_COLUMN, MAX_ROW, AddressError, cell_name, quote_sheet
@@ -83,10 +87,10 @@ class Certificate(NamedTuple):
         return tuple(reason for reason in REASONS if reason in found)
 
 
-def certify(cases: Sequence[Case]) -> list[Certificate]:
+def certify(cases: Sequence[Case], kinds: Kinds = BUILTIN_KINDS) -> list[Certificate]:
     """Judge every case, and name everything that speaks against it. Cases of one workbook best stand together."""
     ids = Counter((case.pack, _plain(_id(case))) for case in cases)
-    contradicted = contradictions(cases)
+    contradicted = contradictions(cases, kinds)
 
     @lru_cache(maxsize=4)
     def evidence(path: Path) -> Evidence | str:
@@ -101,20 +105,22 @@ def certify(cases: Sequence[Case]) -> list[Certificate]:
             yield Doubt("no id", f"question number {case.number} has none")
         elif (times := ids[case.pack, _plain(own)]) > 1:
             yield Doubt("duplicate id", f"{own!r} is the id of {times} questions")
-        unlabelled = _is_unlabelled(case.fields)
+        unlabelled = _is_unlabelled(case.fields, kinds)
         if unlabelled:
             yield Doubt("unlabelled", "no truth is recorded")
         if truths := contradicted.get((case.pack, case.number)):
             yield Doubt("conflicting outcomes", f"asked more than once, with {truths} different truths")
-        yield from _judged(case, own, unlabelled, evidence)
+        yield from _judged(case, own, unlabelled, evidence, kinds)
 
     return [Certificate(case, tuple(doubts(case))) for case in cases]
 
 
-def _judged(case: Case, own: str, unlabelled: bool, evidence: Callable[[Path], Evidence | str]) -> Iterator[Doubt]:
+def _judged(
+    case: Case, own: str, unlabelled: bool, evidence: Callable[[Path], Evidence | str], kinds: Kinds
+) -> Iterator[Doubt]:
     """What speaks against a case when it is looked at alone: form, files, grading, evidence."""
     fields = {"id": f"q{case.number}", **case.fields} if own else {**case.fields, "id": f"q{case.number}"}
-    question, problems = question_problems(fields)
+    question, problems = question_problems(fields, kinds)
     yield from (
         Doubt("not gradable", str(problem))
         for problem in problems
@@ -151,7 +157,7 @@ def doubts_about(question: Question, book: Evidence, answers: Evidence) -> Itera
     """
     found = list(unfit(question, book))
     yield from found
-    if not found and (objection := answers.against(question)) is not None:
+    if not found and (objection := question.rules.against(question, answers)) is not None:
         yield Doubt("not what the workbook says", objection)
 
 
@@ -170,7 +176,7 @@ def unfit(question: Question, book: Evidence) -> Iterator[Doubt]:
     if (points := _graded(asked, question.answer)) < 1:
         yield Doubt("not gradable", f"the recorded truth, given as an answer, scores {points:g} and not 1")
     wrong = _graded(asked, damaged(question))
-    if wrong == 1 or (wrong and question.kind in ("value", "address")):
+    if wrong == 1:
         yield Doubt("not gradable", f"a damaged copy of the recorded truth, given as an answer, scores {wrong:g}")
 
 
@@ -180,7 +186,7 @@ def _graded(question: Question, answer: object) -> float:
     return score_reply([question], reply).scores[question.id]
 
 
-def damaged(question: Question) -> Scalar | list[str]:
+def damaged(question: Question) -> Scalar | list[Scalar]:
     """The truth made wrong: another number, date or text, or a list with a cell that it does not have."""
     truth = question.answer
     if isinstance(truth, tuple):
@@ -195,7 +201,7 @@ def damaged(question: Question) -> Scalar | list[str]:
     return f"not {truth}"
 
 
-def contradictions(cases: Iterable[Case]) -> dict[tuple[str, int], int]:
+def contradictions(cases: Iterable[Case], kinds: Kinds = BUILTIN_KINDS) -> dict[tuple[str, int], int]:
     """``(pack, number)`` of each case that is asked elsewhere, too, with another truth -> how many truths there are.
 
     The same question is the same text about the same worksheet of the same workbook, in whatever file and
@@ -205,9 +211,9 @@ def contradictions(cases: Iterable[Case]) -> dict[tuple[str, int], int]:
     askers: dict[tuple[str, str, str], list[Case]] = defaultdict(list)
     for case in cases:
         text, sheet = case.fields.get("text"), case.fields.get("sheet")
-        if not isinstance(text, str) or not text.strip() or _is_unlabelled(case.fields):
+        if not isinstance(text, str) or not text.strip() or _is_unlabelled(case.fields, kinds):
             continue
-        key = (case.identity or case.pack, _folded(str(sheet or "")), _folded(text))
+        key = (case.identity or case.pack, folded(str(sheet or "")), folded(text))
         truths[key].add(_truth_text(case.fields["answer"], str(sheet or "")))
         askers[key].append(case)
     return {
@@ -225,16 +231,20 @@ def _plain(name: str) -> str:
     return re.sub(r"\W+", "_", name).casefold()
 
 
-def _is_unlabelled(fields: Mapping[str, Any]) -> bool:
-    """An empty list is a truth of a list question, and means "no cell"; of an address question it is none."""
-    answer = fields.get("answer")
+def _is_unlabelled(fields: Mapping[str, Any], kinds: Kinds) -> bool:
+    """An empty list is a truth of some kinds, and means "no cell"; of others it is none."""
+    answer, kind = fields.get("answer"), fields.get("kind")
     if isinstance(answer, str):
         return not answer.strip()
-    return answer is None or (answer in ([], ()) and fields.get("kind") in ("value", "address"))
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.split()).casefold()
+    if answer is None or answer not in ([], ()):
+        return answer is None
+    try:
+        kinds[kind if isinstance(kind, str) else ""].truth(answer, fields)
+    except KeyError:
+        return False
+    except ValueError:
+        return True
+    return False
 
 
 def _truth_text(answer: object, sheet: str) -> str:
@@ -251,4 +261,4 @@ def _truth_text(answer: object, sheet: str) -> str:
         return repr((cells.columns, sorted(unreadable)))
     if isinstance(answer, int | float) and not isinstance(answer, bool):
         return shortest(answer) or repr(answer)
-    return _folded(answer) if isinstance(answer, str) else repr(answer)
+    return folded(answer) if isinstance(answer, str) else repr(answer)

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 
-from pytest_cellprose.questions.schema import KINDS, QuestionFile, load_questions
+from pytest_cellprose.questions.kinds import BUILTIN_KINDS
+from pytest_cellprose.questions.schema import QuestionFile, load_questions
 from pytest_cellprose.sets.synthetic.development import GENERATORS
 from pytest_cellprose.workbook.model import Workbook
 
@@ -28,14 +29,16 @@ def generated_table(cells: Path) -> str:
         total += _mix(questions)
         rows.append([f"`{name}`", _description(name), *sizes, *_counts(_mix(questions))])
     rows.append(["all", "", "", "", "", *_counts(total)])
-    return _table(["workbook", "what it is", "worksheets", "cells", "formulas", *KINDS, "questions"], rows, words=2)
+    return _table(
+        ["workbook", "what it is", "worksheets", "cells", "formulas", *BUILTIN_KINDS, "questions"], rows, words=2
+    )
 
 
 def public_table(cells: Path) -> str:
     """The question files for public workbooks as a Markdown table; the workbooks need not be there."""
     files = {path.stem: load_questions(path) for path in sorted((cells / "real").glob("*.json"))}
     rows = [[f"`{name}`", file.source or "", *_counts(_mix(file))] for name, file in files.items()]
-    return _table(["workbook", "publisher and page", *KINDS, "questions"], rows, words=2)
+    return _table(["workbook", "publisher and page", *BUILTIN_KINDS, "questions"], rows, words=2)
 
 
 TABLES: Mapping[str, Callable[[Path], str]] = {"generated": generated_table, "public": public_table}
@@ -65,7 +68,7 @@ def _mix(file: QuestionFile) -> Counter[str]:
 
 
 def _counts(mix: Counter[str]) -> list[str]:
-    return [str(mix[kind]) for kind in KINDS] + [str(mix.total())]
+    return [str(mix[kind]) for kind in BUILTIN_KINDS] + [str(mix.total())]
 
 
 def _table(heads: list[str], rows: Iterable[list[str]], words: int) -> str:

@@ -15,7 +15,8 @@ from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.models.registry import builtin_models
 from pytest_cellprose.models.tokens import count
 from pytest_cellprose.providers.base import Reply, Request
-from pytest_cellprose.providers.reader import NEEDS, READER_VERSION, Reader
+from pytest_cellprose.providers.reader import READER_VERSION, Reader
+from pytest_cellprose.questions.kinds import BUILTIN_KINDS
 from pytest_cellprose.questions.prompts import SYSTEM, prompt
 from pytest_cellprose.questions.schema import Question, QuestionFile
 from pytest_cellprose.questions.scoring import Scored, score_reply
@@ -115,7 +116,7 @@ def test_what_an_encoding_keeps_is_what_the_reader_can_answer(
 ) -> None:
     _, reply, scored = ask(encoding, workbook, questions)
     answered = {question.kind for question in questions if json.loads(reply.text).get(question.id) is not None}
-    assert answered == {kind for kind, needed in NEEDS.items() if needed in encoding.keeps}
+    assert answered == {name for name, kind in BUILTIN_KINDS.items() if kind.needs in encoding.keeps}
     for kind, accuracy in by_kind(questions, scored).items():
         assert (accuracy > 0.5) == (kind in answered), kind
 

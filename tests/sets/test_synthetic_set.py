@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from second_path import SecondPath
 
+from pytest_cellprose.questions.kinds import BUILTIN_KINDS
 from pytest_cellprose.questions.locate import locate
-from pytest_cellprose.questions.schema import KINDS, Question, load_questions
+from pytest_cellprose.questions.schema import Question, load_questions
 from pytest_cellprose.sets.split import SplitError
 from pytest_cellprose.sets.synthetic.development import GENERATORS, build_development
 from pytest_cellprose.workbook.graph import Graph
@@ -148,7 +149,7 @@ def test_the_package_finds_the_same_truths(name: str) -> None:
 def test_a_workbook_asks_ten_questions_that_say_what_they_mean(name: str) -> None:
     questions = questions_of(name)
     assert len(questions) >= 10
-    assert {question.kind for question in questions} == set(KINDS)
+    assert {question.kind for question in questions} == set(BUILTIN_KINDS)
     assert len({question.text for question in questions}) == len(questions)
     for question in questions:
         assert question.sheet in question.text

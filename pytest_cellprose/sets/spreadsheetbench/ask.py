@@ -11,7 +11,6 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property
 from hashlib import sha256
@@ -22,6 +21,7 @@ from pytest_cellprose.questions.locate import displayed
 from pytest_cellprose.questions.schema import Question
 from pytest_cellprose.questions.scoring import score
 from pytest_cellprose.questions.spreadsheetbench import PositionError, positions
+from pytest_cellprose.questions.values import percent_points
 from pytest_cellprose.sets.spreadsheetbench.archive import Pair, Task
 from pytest_cellprose.workbook.graph import Graph
 from pytest_cellprose.workbook.model import Cell, ErrorValue, Value, Workbook, WorkbookError
@@ -297,7 +297,7 @@ def _truth(cell: Cell, date1904: bool) -> tuple[Any, dict[str, Any]] | CellRule:
     if value == 0:
         return CellRule.ZERO
     in_percent = _is_percent(cell.number_format)
-    answer = _percent_points(value) if in_percent else value
+    answer = percent_points(value) if in_percent else value
     if abs(answer) < SMALLEST_NUMBER:
         return CellRule.SMALL
     return answer, {"unit": "percent"} if in_percent else {}
@@ -307,15 +307,11 @@ def _is_percent(number_format: str) -> bool:
     return "%" in _LITERAL.sub("", number_format)
 
 
-def _percent_points(value: float) -> float:
-    return float(Decimal(repr(value)) * 100)
-
-
 def _shown(cell: Cell, date1904: bool, more: dict[str, Any]) -> Any:
     """What a cell would give as an answer to a question of the type or unit."""
     shown = displayed(cell, date1904)
     if "unit" in more and isinstance(shown, int | float) and not isinstance(shown, bool):
-        return _percent_points(shown)
+        return percent_points(shown)
     return shown
 
 
