@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pytest_cellprose.encodings.base import Encoding
     from pytest_cellprose.models.registry import ModelSpec
     from pytest_cellprose.providers.base import ModelFailure, PathFault, Provider, Reply, Request
+    from pytest_cellprose.questions.kind import QuestionKind
     from pytest_cellprose.questions.schema import Question, QuestionFile
     from pytest_cellprose.record.record import CellId, Prices, Record, Usage
     from pytest_cellprose.store.ledger import PendingCall, Refusal
@@ -42,6 +43,7 @@ _HOME = {
     "Provider": "providers.base",
     "Question": "questions.schema",
     "QuestionFile": "questions.schema",
+    "QuestionKind": "questions.kind",
     "Record": "record.record",
     "Refusal": "store.ledger",
     "Reply": "providers.base",
@@ -69,6 +71,7 @@ __all__ = [
     "Provider",
     "Question",
     "QuestionFile",
+    "QuestionKind",
     "Record",
     "Refusal",
     "Reply",

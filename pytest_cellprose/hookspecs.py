@@ -1,7 +1,8 @@
 """Hooks that a plugin or a ``conftest.py`` may implement.
 
-Each example is complete: put it into ``conftest.py`` beside your tests. The package's own encodings, models and
-providers are registered by the same hooks (in `pytest_cellprose.session.registry`), so whatever they can do, yours can.
+Each example is complete: put it into ``conftest.py`` beside your tests. The package's own encodings, models,
+providers and kinds of question are registered by the same hooks (in `pytest_cellprose.session.registry`), so whatever
+they can do, yours can.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pytest_cellprose.encodings.base import Encoding
     from pytest_cellprose.models.registry import ModelSpec
     from pytest_cellprose.providers.base import Provider
+    from pytest_cellprose.questions.kind import QuestionKind
     from pytest_cellprose.store.ledger import PendingCall, Refusal
     from pytest_cellprose.suites.base import Suite
 
@@ -103,6 +105,36 @@ def pytest_cellprose_providers(config: pytest.Config) -> Mapping[str, type[Provi
 
         def pytest_cellprose_providers():
             return {"house": House}
+    """
+
+
+@pytest.hookspec
+def pytest_cellprose_questions(config: pytest.Config) -> Sequence[QuestionKind]:  # type: ignore[empty-body]
+    """Return kinds of question that question files may name, beside ``value``, ``address``, ``trace``, ``impact`` and
+    ``hardcode``.
+
+    Their questions are certified, asked, scored and reported like any other. ``find`` answers them from a workbook: for
+    the offline reader, and to hold recorded truths against the file. ::
+
+        from pytest_cellprose import QuestionKind
+
+        def truth(value, fields):
+            if not (isinstance(value, str) and value.startswith("=")):
+                raise ValueError("expected a formula, such as =A1+B1")
+            return value
+
+        def plain(formula):
+            return str(formula).replace(" ", "").replace("$", "").removeprefix("=").casefold()
+
+        def score(question, answer):
+            return float(plain(answer) == plain(question.answer))
+
+        def find(asked, book):
+            cell = book.workbook.cell(asked.cell)
+            return None if cell is None or cell.formula is None else cell.formula.text
+
+        def pytest_cellprose_questions():
+            return [QuestionKind("formula", truth=truth, score=score, needs="formulas", find=find)]
     """
 
 

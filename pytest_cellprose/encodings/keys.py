@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -21,13 +22,19 @@ def encoding_key(encoding: Encoding, workbook_sha256: str) -> tuple[str, ...]:
 def code_digest(encoding: Encoding) -> str:
     """SHA-256 over the Python files that lie beside the encoding's function and over our own workbook reader."""
     package = Path(__file__).parent.parent
-    folders = {package / "workbook", package / "encodings"}
-    try:
-        source = inspect.getsourcefile(inspect.unwrap(encoding.encode))
-    except TypeError:  # a callable object has no source file of its own
-        source = inspect.getsourcefile(type(encoding.encode))
-    if source is not None:
-        folders.add(Path(source).parent)
+    return functions_digest(encoding.encode, beside=(package / "workbook", package / "encodings"))
+
+
+def functions_digest(*functions: Callable[..., object], beside: Iterable[Path] = ()) -> str:
+    """SHA-256 over the Python files that lie beside functions, and in the folders `beside` them."""
+    folders = set(beside)
+    for function in functions:
+        try:
+            source = inspect.getsourcefile(inspect.unwrap(function))
+        except TypeError:  # a callable object has no source file of its own
+            source = inspect.getsourcefile(type(function))
+        if source is not None:
+            folders.add(Path(source).parent)
     return digest(sorted(_folder_digest(folder) for folder in folders))
 
 
@@ -46,12 +53,3 @@ def package_digest(*folders: str) -> str:
 def _folder_digest(folder: Path) -> str:
     files = sorted(folder.glob("*.py"))
     return digest([[file.name, hashlib.sha256(file.read_bytes()).hexdigest()] for file in files])
-
-
-def beside_digest(code: type) -> str:
-    """SHA-256 over the Python files beside the one that a class stands in; empty if it stands in none."""
-    try:
-        file = inspect.getsourcefile(code)
-    except TypeError:
-        return ""
-    return "" if file is None else _folder_digest(Path(file).parent)

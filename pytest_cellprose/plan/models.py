@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pytest_cellprose.cache import TextCache
 from pytest_cellprose.encodings.base import Encoding
@@ -19,6 +19,8 @@ from pytest_cellprose.models.registry import (
 from pytest_cellprose.plan.problems import Draft, Problem
 from pytest_cellprose.plan.settings import Settings
 from pytest_cellprose.providers.base import Provider
+from pytest_cellprose.questions.kind import Kinds
+from pytest_cellprose.questions.kinds import BUILTIN_KINDS
 from pytest_cellprose.store.manifest import PlannedOut
 from pytest_cellprose.suites.base import Suite, Variant, Workplace
 
@@ -32,10 +34,12 @@ class Registered:
     providers: Mapping[str, type[Provider]]
     """By vendor."""
     suites: Mapping[str, Suite]
+    kinds: Kinds = field(default_factory=lambda: BUILTIN_KINDS)
+    """Of questions."""
 
     def suite(self, name: str, cache: TextCache, *, final: bool) -> Suite:
         """A suite with what this process has for it to work with."""
-        return self.suites[name].within(Workplace(cache, self.encodings, final=final))
+        return self.suites[name].within(Workplace(cache, self.encodings, self.kinds, final=final))
 
 
 def planned_encodings(settings: Settings, registered: Registered, draft: Draft) -> list[Encoding]:

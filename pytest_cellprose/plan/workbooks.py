@@ -15,6 +15,8 @@ from pytest_cellprose.plan.problems import Draft, PlanError, Problem
 from pytest_cellprose.plan.settings import Settings
 from pytest_cellprose.plan.tasks import PlannedTasks
 from pytest_cellprose.questions.extents import workbook_extents
+from pytest_cellprose.questions.kind import Kinds
+from pytest_cellprose.questions.kinds import BUILTIN_KINDS
 from pytest_cellprose.questions.schema import check_against
 from pytest_cellprose.sets.certify import Reason
 from pytest_cellprose.sets.check import uncertified
@@ -63,7 +65,11 @@ def planned_workbooks(
     Raises `PlanError` at once for a held-out workbook that is named: nothing else is said of it.
     """
     discovery = discover(
-        settings.cells, split_by_digest=settings.split_by_digest, elsewhere=committed_splits(root), texts=cache
+        settings.cells,
+        split_by_digest=settings.split_by_digest,
+        elsewhere=committed_splits(root),
+        texts=cache,
+        kinds=registered.kinds,
     )
     draft.problems += [Problem(text) for text in discovery.problems]
     _refuse_heldout(settings, line, discovery, registered, draft)
@@ -71,7 +77,7 @@ def planned_workbooks(
         raise PlanError(draft.problems, line.invocation)
     encodings = planned_encodings(settings, registered, draft)
     splits = committed_splits(root, discovery.splits) if settings.final else ()
-    choice = choose(settings, discovery, splits, cache, draft)
+    choice = choose(settings, discovery, splits, cache, draft, registered.kinds)
     return PlannedTasks(
         suite=suite,
         variants=[variant_of(encoding) for encoding in encodings],
@@ -144,7 +150,14 @@ def _refuse_heldout(
         draft.refuse(f"workbook {name!r} is held out: only a final run may use it", "--cellprose-final")
 
 
-def choose(settings: Settings, discovery: Discovery, splits: Sequence[Split], cache: TextCache, draft: Draft) -> Choice:
+def choose(
+    settings: Settings,
+    discovery: Discovery,
+    splits: Sequence[Split],
+    cache: TextCache,
+    draft: Draft,
+    kinds: Kinds = BUILTIN_KINDS,
+) -> Choice:
     """The workbooks of the mode's sets that the settings leave; what is wrong with them goes into `draft`.
 
     `splits` are the committed ones.
@@ -157,7 +170,7 @@ def choose(settings: Settings, discovery: Discovery, splits: Sequence[Split], ca
     if settings.workbooks is not None:
         eligible = _named(settings, discovery, eligible, draft)
     _check(eligible, cache, draft)
-    left_out = _uncertified(settings, eligible, discovery, cache, draft)
+    left_out = _uncertified(settings, eligible, discovery, cache, draft, kinds)
     return Choice(eligible, left_out, before, excluded)
 
 
@@ -194,12 +207,17 @@ def _check(workbooks: Sequence[Found], cache: TextCache, draft: Draft) -> None:
 
 
 def _uncertified(
-    settings: Settings, workbooks: Sequence[Found], discovery: Discovery, cache: TextCache, draft: Draft
+    settings: Settings,
+    workbooks: Sequence[Found],
+    discovery: Discovery,
+    cache: TextCache,
+    draft: Draft,
+    kinds: Kinds,
 ) -> dict[str, dict[str, list[Reason]]]:
     """Which questions are not certified, and are left out. A question file with none left is refused."""
     if draft.problems:  # it will be refused, and evidence cannot be read from files that are wrong
         return {}
-    result = uncertified(workbooks, discovery.found, cache)
+    result = uncertified(workbooks, discovery.found, cache, kinds)
     left = {found.name: len(found.questions.without(result[found.name]).questions) for found in workbooks}
     why = f"`{CHECK} {shlex.join(relative(folder, Path.cwd()) for folder in settings.cells)}` says why"
     left_out = [f"{name} {question}: {', '.join(said)}" for name, of in result.items() for question, said in of.items()]

@@ -1,4 +1,4 @@
-"""The package's own encodings, models and providers, registered through the hooks that anyone can use."""
+"""The package's own encodings, models, providers and kinds of question, registered by hooks that anyone can use."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pytest_cellprose.models.registry import ModelSpec
     from pytest_cellprose.plan.models import Registered
     from pytest_cellprose.providers.base import Provider
+    from pytest_cellprose.questions.kind import QuestionKind
     from pytest_cellprose.store.ledger import Refusal
     from pytest_cellprose.store.records import Store
     from pytest_cellprose.suites.base import Suite
@@ -57,6 +58,13 @@ def pytest_cellprose_providers() -> Mapping[str, type[Provider]]:
     return {"offline": Reader, "anthropic": Anthropic, "openai": OpenAI, "compat": Compat}
 
 
+@pytest.hookimpl
+def pytest_cellprose_questions() -> Sequence[QuestionKind]:
+    from pytest_cellprose.questions.kinds import BUILTIN_KINDS
+
+    return list(BUILTIN_KINDS.values())
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_cellprose_admit(config: pytest.Config, call: PendingCall) -> Refusal | None:
     """The bound of ``--cellprose-wall-clock``."""
@@ -69,17 +77,20 @@ def pytest_cellprose_admit(config: pytest.Config, call: PendingCall) -> Refusal 
 def registered(config: pytest.Config) -> Registered:
     """Everything that hooks bring, ours first.
 
-    Raises `pytest.UsageError` naming every entry that is no encoding, model or provider, whose name is taken, or
+    Raises `pytest.UsageError` naming every entry that is no encoding, model, provider or kind, whose name is taken, or
     whose name is the protocol's and which is not ours.
     """
     from pytest_cellprose.encodings.base import Encoding
     from pytest_cellprose.method.roles import RESERVED_ENCODINGS
     from pytest_cellprose.models.registry import ModelSpec, builtin_models, spec_problem
     from pytest_cellprose.plan.models import Registered
+    from pytest_cellprose.questions.kind import QuestionKind
+    from pytest_cellprose.questions.kinds import BUILTIN_KINDS
     from pytest_cellprose.store.manifest import SPREADSHEETS
     from pytest_cellprose.suites.base import Suite
 
     problems: list[str] = []
+    kinds = _by_name(_offered(config, "question"), QuestionKind, "name", BUILTIN_KINDS, problems)
     encodings = _by_name(_offered(config, "encoding"), Encoding, "name", RESERVED_ENCODINGS, problems)
     suites = _by_name(_offered(config, "suite"), Suite, "name", {SPREADSHEETS}, problems)  # type: ignore[type-abstract]
     models = _by_name(_offered(config, "model"), ModelSpec, "alias", builtin_models(), problems)
@@ -99,7 +110,7 @@ def registered(config: pytest.Config) -> Registered:
             providers[vendor] = provider
     if problems:
         raise pytest.UsageError("\n".join(["cellprose:", *(f"  {problem}" for problem in problems)]))
-    return Registered(models=models, encodings=encodings, providers=providers, suites=suites)
+    return Registered(models=models, encodings=encodings, providers=providers, suites=suites, kinds=kinds)
 
 
 def engine_of(spec: RunSpec, offered: Registered, config: pytest.Config, store: Store | None = None) -> Engine:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_cellprose.cache import TextCache
-from pytest_cellprose.encodings.keys import package_digest
+from pytest_cellprose.encodings.keys import functions_digest, package_digest
 from pytest_cellprose.files import sha256_of
+from pytest_cellprose.questions.kind import Kinds
+from pytest_cellprose.questions.kinds import BUILTIN_KINDS
 from pytest_cellprose.record.record import SetName
 from pytest_cellprose.sets.casepack import left_out_by_pack
 from pytest_cellprose.sets.certify import REASONS, Case, Certificate, Reason, certify, contradictions
@@ -75,7 +77,7 @@ def check(folders: Sequence[Path], *, split_by_digest: bool = False) -> Sets:
 
 
 def uncertified(
-    planned: Sequence[Found], everything: Sequence[Found], cache: TextCache
+    planned: Sequence[Found], everything: Sequence[Found], cache: TextCache, kinds: Kinds = BUILTIN_KINDS
 ) -> dict[str, dict[str, list[Reason]]]:
     """By workbook: the id of each question that is not certified, and why, in the order of `REASONS`. Also the
     rows of its case pack that never became questions.
@@ -83,10 +85,10 @@ def uncertified(
     What a question file and its workbooks say is worked out once; what `everything` else that was found says
     about the same workbooks is compared anew. Only ids and reasons are cached: no truth.
     """
-    contradicted = contradictions(case for found in everything for case in cases_of(found))
+    contradicted = contradictions((case for found in everything for case in cases_of(found)), kinds)
     result = {}
     for found in planned:
-        reasons = {name: set(alone) for name, alone in _alone(found, cache).items()}
+        reasons = {name: set(alone) for name, alone in _alone(found, cache, kinds).items()}
         for number, question in enumerate(found.questions.questions, start=1):
             if (str(found.question_path), number) in contradicted:
                 reasons.setdefault(question.id, set()).add("conflicting outcomes")
@@ -97,11 +99,12 @@ def uncertified(
     return result
 
 
-def _alone(found: Found, cache: TextCache) -> dict[str, list[Reason]]:
+def _alone(found: Found, cache: TextCache, kinds: Kinds) -> dict[str, list[Reason]]:
     def make() -> str:
-        judged = certify(list(cases_of(found)))
+        judged = certify(list(cases_of(found)), kinds)
         return json.dumps({each.id: each.reasons for each in judged if not each.certified})
 
+    theirs = [question.rules for question in found.questions.questions if question.kind not in BUILTIN_KINDS]
     answers = (f"{name} {sha256_of(path)}" for name, path in sorted(found.answer_paths.items()))
     text = cache.get_or_make(
         make,
@@ -110,6 +113,7 @@ def _alone(found: Found, cache: TextCache) -> dict[str, list[Reason]]:
         found.questions_sha256,
         *answers,
         package_digest("workbook", "questions", "sets"),
+        *sorted({functions_digest(rules.truth, rules.score) for rules in theirs}),
     )
     reasons: dict[str, list[Reason]] = json.loads(text)
     return reasons

@@ -16,6 +16,8 @@ from typing import Any
 
 from pytest_cellprose.cache import TextCache
 from pytest_cellprose.files import sha256_of
+from pytest_cellprose.questions.kind import Kinds
+from pytest_cellprose.questions.kinds import BUILTIN_KINDS
 from pytest_cellprose.questions.problem import Place, Problem
 from pytest_cellprose.questions.schema import QuestionFile, QuestionFileError, load_questions
 from pytest_cellprose.record.record import SetName
@@ -95,8 +97,9 @@ def discover(
     split_by_digest: bool = False,
     elsewhere: Sequence[Split] = (),
     texts: TextCache = TextCache(None),  # noqa: B008  # frozen
+    kinds: Kinds = BUILTIN_KINDS,
 ) -> Discovery:
-    """Every workbook of `folders`, searched through all their subfolders.
+    """Every workbook of `folders`, searched through all their subfolders, with questions of these kinds.
 
     `split_by_digest` divides folders without a ``split.json`` by `digest_side` instead of taking them as
     development. What splits `elsewhere` hold out is held out here, too. `texts` keeps what was worked out of a file.
@@ -115,7 +118,7 @@ def discover(
             questions_sha256 = sha256_of(path)
             result.question_files.setdefault(name, questions_sha256)
             try:
-                questions = load_questions(path)
+                questions = load_questions(path, kinds)
             except QuestionFileError as error:
                 unusable = _unreadable(path, error, shelf, _governing(path, root, splits), sides)
                 result.unusable.append(unusable)

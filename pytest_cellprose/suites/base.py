@@ -17,8 +17,9 @@ from pydantic import Field
 
 from pytest_cellprose.cache import TextCache
 from pytest_cellprose.encodings.base import Encoding
-from pytest_cellprose.encodings.keys import beside_digest
+from pytest_cellprose.encodings.keys import functions_digest
 from pytest_cellprose.providers.base import Tool, ToolCall
+from pytest_cellprose.questions.kind import Kinds
 from pytest_cellprose.record.record import CallProblem, Frozen, SetName, Usage
 from pytest_cellprose.store.manifest import WorkbookEntry
 
@@ -174,6 +175,8 @@ class Workplace:
     cache: TextCache
     encodings: Mapping[str, Encoding]
     """What the hook ``pytest_cellprose_encodings`` brought, by name."""
+    kinds: Kinds
+    """Of questions."""
     final: bool = False
 
 
@@ -236,4 +239,4 @@ class Suite(ABC):
 
     def code_sha256(self, variant: Variant) -> str:
         """Of the code that the variant's openings and all checks come from."""
-        return beside_digest(type(self))
+        return functions_digest(type(self))

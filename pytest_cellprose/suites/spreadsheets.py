@@ -14,6 +14,8 @@ from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.encodings.keys import code_digest, encoding_key
 from pytest_cellprose.files import sha256_of
 from pytest_cellprose.questions.extents import workbook_extents
+from pytest_cellprose.questions.kind import Kinds
+from pytest_cellprose.questions.kinds import BUILTIN_KINDS
 from pytest_cellprose.questions.prompts import SYSTEM, prompt
 from pytest_cellprose.questions.schema import QuestionFile, load_questions
 from pytest_cellprose.questions.scoring import score_reply
@@ -56,24 +58,26 @@ class Spreadsheets(Suite):
         self,
         encodings: Mapping[str, Encoding] | None = None,
         cache: TextCache | None = None,
+        kinds: Kinds = BUILTIN_KINDS,
         unlimited: Iterable[Encoding] = (),
     ) -> None:
         """`unlimited`: encodings that are not run in a child with a time limit, for they are known to end."""
         self._encodings = encodings or {}
         self._cache = cache or TextCache(None)
+        self._kinds = kinds
         self._unlimited = frozenset(unlimited)
         # The plan's order visits a workbook's cells together, so a few of each are enough.
         self._workbook = lru_cache(maxsize=1)(_read)
         self._text = lru_cache(maxsize=32)(self._encoded)
 
     def within(self, place: Workplace) -> Spreadsheets:
-        return Spreadsheets(place.encodings, place.cache, BUILTIN if place.final else ())
+        return Spreadsheets(place.encodings, place.cache, place.kinds, BUILTIN if place.final else ())
 
     def tasks(self, folder: Path) -> Iterator[Task]:
         """Every workbook of a folder with a question file; certification is the plan's."""
         from pytest_cellprose.sets.discover import discover  # not in workers, which load what was planned
 
-        found = discover([folder])
+        found = discover([folder], kinds=self._kinds)
         if found.problems:
             raise SuiteError("; ".join(found.problems))
         for each in found.found:
@@ -93,7 +97,7 @@ class Spreadsheets(Suite):
         if sha256_of(file) != entry.questions_sha256:
             raise InputChanged(f"{file} changed after the run was planned: run again")
         extents = workbook_extents(workbook, entry.workbook_sha256, self._cache)
-        questions = load_questions(file).without(entry.uncertified).with_extents(extents)
+        questions = load_questions(file, self._kinds).without(entry.uncertified).with_extents(extents)
         return _task(entry.name, entry.workbook_sha256, entry.set, questions, workbook)
 
     def opening(self, task: Task, variant: Variant) -> Opening:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
+import json
 import textwrap
+from typing import Any
 
 import pytest
 
 from pytest_cellprose import hookspecs
+from pytest_cellprose.questions.kinds import VALUE
 
 from .conftest import Bench
 
@@ -133,3 +137,103 @@ def test_an_edited_encoding_is_not_measured_from_the_cache(bench: Bench) -> None
         )
         assert result.ret == 0
     assert [record["reply"] for record in bench.records()] == ["False", "True"]
+
+
+def ask_for_formulas(bench: Bench, **change: str) -> None:
+    """Of the workbook ``alpha``, one question of the documented example's kind beside those that are there."""
+    path = bench.cells / "alpha.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    question = {"id": "q9", "kind": "formula", "text": "Which formula is in C4?", "sheet": "Model"}
+    question |= {"about": "Model!C4", "answer": "= $C2 * C3"} | change
+    content["questions"].append(question)
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+FORMULAS = example_of(hookspecs.pytest_cellprose_questions)
+
+
+def test_a_plugins_kind_of_question_is_planned_certified_asked_scored_and_shown(
+    bench: Bench, workers: tuple[str, ...]
+) -> None:
+    bench.pytester.makeconftest(FORMULAS)
+    ask_for_formulas(bench)
+    result = bench.run("--cellprose-models", "reader", "--cellprose-encodings", "cellprose_lean_gfm,csv", *workers)
+    assert result.ret == 0
+    assert "not certified" not in result.stdout.str()
+    records = {record["cell"]["encoding"]: record for record in bench.records() if "q9" in record["scores"]}
+    assert {record["kinds"]["q9"] for record in records.values()} == {"formula"}
+    assert records["cellprose_lean_gfm"]["answers"]["q9"] == "C2*C3"
+    # csv keeps no formulas, and the reader answers nothing that a text cannot tell
+    assert {name: record["scores"]["q9"] for name, record in records.items()} == {"cellprose_lean_gfm": 1.0, "csv": 0.0}
+    (report,) = bench.results.glob("*/report.md")
+    assert "| formula |" in report.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("change", [{"answer": "=C2*C4"}, {"about": "Model!A1"}])
+def test_a_wrong_truth_of_a_plugins_kind_is_not_certified(bench: Bench, change: dict[str, str]) -> None:
+    bench.pytester.makeconftest(FORMULAS)
+    ask_for_formulas(bench, **change)
+    result = bench.run("--collect-only", "--cellprose-models", "reader")
+    result.stdout.fnmatch_lines(["*1 question of * not certified and left out (alpha q9: not what the workbook says)*"])
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"answer": "C2*C3"}, '*question q9 (number 6), field "answer": *: expected a formula, such as =A1+B1'),
+        (
+            {"unit": "percent"},
+            '*field "unit": found "percent", expected nothing here, as the question\'s kind is formula*',
+        ),
+        ({"about": "Model!A1:B2"}, '*field "about": *expected the address of a single cell, but*'),
+        ({"kind": "formulas"}, "*field \"kind\": found \"formulas\", expected 'value', * 'hardcode' or 'formula'"),
+    ],
+)
+def test_what_is_wrong_with_a_plugins_question_is_said(bench: Bench, change: dict[str, str], told: str) -> None:
+    bench.pytester.makeconftest(FORMULAS)
+    ask_for_formulas(bench, **change)
+    result = bench.run("--collect-only")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([told.replace("[", "[[]")])
+
+
+def test_a_plugins_words_about_a_held_out_truth_are_not_shown(bench: Bench) -> None:
+    bench.pytester.makeconftest(FORMULAS.replace("expected a formula, such as =A1+B1", "no formula: {value}"))
+    bench.pytester.makeconftest((bench.pytester.path / "conftest.py").read_text().replace('("no', '(f"no'))
+    ask_for_formulas(bench, answer="MARKED")
+    for ending in ("json", "xlsx"):
+        (bench.cells / f"alpha.{ending}").rename(bench.cells / f"rw_alpha.{ending}")
+    path = bench.cells / "rw_alpha.json"
+    path.write_text(path.read_text().replace("alpha.xlsx", "rw_alpha.xlsx"))
+    result = bench.run("--collect-only")
+    result.stderr.fnmatch_lines(['*question number 6, field "answer": not what its kind takes'])
+    assert "MARKED" not in result.stdout.str() + result.stderr.str()
+
+
+@pytest.mark.parametrize(
+    ("returned", "told"),
+    [
+        ("VALUE", "*conftest*: the name 'value' is the protocol's: use another"),
+        ("dataclasses.replace(VALUE, name='mine'), dataclasses.replace(VALUE, name='mine')",
+         "*conftest*: the name 'mine' is taken: use another"),
+        ("'formula'", "*conftest*: 'formula' is not of type QuestionKind"),
+    ],
+)  # fmt: skip
+def test_kinds_that_are_none_or_not_free_are_refused(bench: Bench, returned: str, told: str) -> None:
+    bench.pytester.makeconftest(
+        "import dataclasses\n"
+        "from pytest_cellprose.questions.kinds import VALUE\n"
+        f"def pytest_cellprose_questions():\n    return [{returned}]\n"
+    )
+    result = bench.run()
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([f"*hook pytest_cellprose_questions: {told}"])
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [({"name": "My kind"}, "small letters"), ({"find": None, "objection": None}, "give it find or objection")],
+)
+def test_a_kind_that_could_not_be_used_cannot_be_made(change: Any, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        dataclasses.replace(VALUE, **change)
