@@ -24,12 +24,13 @@ from pytest_cellprose.plan.command_line import CommandLine
 from pytest_cellprose.plan.history import EarlierRuns, earlier_runs, history
 from pytest_cellprose.plan.models import Registered, planned_models, planned_out
 from pytest_cellprose.plan.outputs import recorded_outputs
-from pytest_cellprose.plan.problems import Draft, PlanError, Problem
+from pytest_cellprose.plan.problems import Draft, PlanError
 from pytest_cellprose.plan.scope import judge_scope, price_dates
 from pytest_cellprose.plan.settings import Settings
 from pytest_cellprose.plan.tasks import PlannedTasks, planned_tasks, suite_of
 from pytest_cellprose.plan.workbooks import planned_workbooks
 from pytest_cellprose.providers.hosts import elsewhere, hosts_called
+from pytest_cellprose.questions.problem import Problem
 from pytest_cellprose.record.record import Git, utc_now
 from pytest_cellprose.store.identity import experiment_id, git_state, new_run_id, versions, with_encoded
 from pytest_cellprose.store.layout import StoreError
@@ -264,7 +265,7 @@ def _judge_final(
         draft.deviations.append("the working tree had uncommitted changes (--cellprose-allow-dirty)")
     elif git.dirty:
         draft.gate.append(
-            Problem("a final run needs a clean working tree: commit, or allow it", ("--cellprose-allow-dirty",))
+            Problem("a final run needs a clean working tree: commit, or allow it", remedy=("--cellprose-allow-dirty",))
         )
     scope = judge_scope(
         models,

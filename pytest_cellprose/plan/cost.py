@@ -11,7 +11,7 @@ from itertools import product
 
 from pytest_cellprose.measure.engine import Engine
 from pytest_cellprose.models.pricing import CallPrice
-from pytest_cellprose.plan.problems import Problem
+from pytest_cellprose.questions.problem import Problem
 from pytest_cellprose.record.record import CellId
 from pytest_cellprose.wording import NANOUSD, counted, dollars
 
@@ -109,7 +109,7 @@ def approval_problem(engine: Engine, cells: Iterable[CellId], approved: Decimal 
     said = "nothing was approved" if approved is None else f"{approved} dollars were approved"
     return Problem(
         f"the selected cells are expected to cost {dollars(expected)}, and {said}",
-        ("--cellprose-approve-usd", f"{needed:.2f}"),
+        remedy=("--cellprose-approve-usd", f"{needed:.2f}"),
     )
 
 

@@ -16,11 +16,12 @@ from pytest_cellprose.models.registry import (
     same_models,
     with_effort,
 )
-from pytest_cellprose.plan.problems import Draft, Problem
+from pytest_cellprose.plan.problems import Draft
 from pytest_cellprose.plan.settings import Settings
 from pytest_cellprose.providers.base import Provider
 from pytest_cellprose.questions.kind import Kinds
 from pytest_cellprose.questions.kinds import BUILTIN_KINDS
+from pytest_cellprose.questions.problem import Problem
 from pytest_cellprose.store.manifest import PlannedOut
 from pytest_cellprose.suites.base import Suite, Variant, Workplace
 

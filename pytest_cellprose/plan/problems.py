@@ -6,16 +6,8 @@ import shlex
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from pytest_cellprose.questions.problem import Problem
 from pytest_cellprose.record.plain import visible
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Why a plan is refused."""
-
-    text: str
-    remedy: tuple[str, ...] = ()
-    """Arguments that would make the command line acceptable; none if it takes more than an option."""
 
 
 class PlanError(ValueError):
@@ -23,7 +15,7 @@ class PlanError(ValueError):
 
     def __init__(self, problems: Sequence[Problem], invocation: Sequence[str]) -> None:
         self.problems = tuple(problems)
-        lines = ["cellprose:", *(f"  {visible(problem.text)}" for problem in problems)]
+        lines = ["cellprose:", *(f"  {visible(str(problem))}" for problem in problems)]
         remedies = list(dict.fromkeys(flag for problem in problems for flag in problem.remedy))
         if remedies and all(problem.remedy for problem in problems):
             lines.append(f"  accepted: {shlex.join(['pytest', *invocation, *remedies])}")
@@ -50,4 +42,4 @@ class Draft:
                 self.refuse(f"{option}: unknown {noun} {name!r}: known are {', '.join(known) or 'none'}")
 
     def refuse(self, text: str, *remedy: str) -> None:
-        self.problems.append(Problem(text, remedy))
+        self.problems.append(Problem(text, remedy=remedy))

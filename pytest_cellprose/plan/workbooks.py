@@ -11,7 +11,7 @@ from pathlib import Path
 from pytest_cellprose.cache import TextCache
 from pytest_cellprose.plan.command_line import CommandLine, named_in_keyword, workbooks_in_node_ids
 from pytest_cellprose.plan.models import Registered, planned_encodings
-from pytest_cellprose.plan.problems import Draft, PlanError, Problem
+from pytest_cellprose.plan.problems import Draft, PlanError
 from pytest_cellprose.plan.settings import Settings
 from pytest_cellprose.plan.tasks import PlannedTasks
 from pytest_cellprose.questions.extents import workbook_extents
@@ -32,10 +32,6 @@ from pytest_cellprose.wording import counted, relative, some
 from pytest_cellprose.workbook.model import WorkbookError
 
 CHECK = "python -m pytest_cellprose sets check"
-
-
-GENERATED = "generated:"
-"""How the source of a workbook begins that `sets build` made, and nobody in real life."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,7 @@ def planned_workbooks(
         texts=cache,
         kinds=registered.kinds,
     )
-    draft.problems += [Problem(text) for text in discovery.problems]
+    draft.problems += discovery.problems_told
     _refuse_heldout(settings, line, discovery, registered, draft)
     if any(problem.remedy for problem in draft.problems):
         raise PlanError(draft.problems, line.invocation)
@@ -104,7 +100,7 @@ def _entry(found: Found, left_out: Mapping[str, Sequence[Reason]]) -> WorkbookEn
         questions=len(found.questions.without(left_out).questions),
         uncertified={name: list(reasons) for name, reasons in left_out.items()},
         computed=[question.id for question in found.questions.questions if question.computed],
-        synthetic=(found.questions.source or "").startswith(GENERATED) or None,
+        synthetic=found.questions.synthetic,
     )
 
 
@@ -200,7 +196,8 @@ def _check(workbooks: Sequence[Found], cache: TextCache, draft: Draft) -> None:
             draft.refuse(f"{found.question_path}: workbook: {why}")
             continue
         for problem in check_against(found.questions, extents):
-            draft.refuse(f"{found.question_path}: {problem if found.set == 'development' else problem.sealed}")
+            shown = problem if found.set == "development" else problem.withheld
+            draft.problems.append(shown.of(found.question_path))
         if found.changed is not None:
             draft.notes.append(found.changed)
             draft.deviations.append(found.changed)

@@ -37,6 +37,8 @@ Reach: TypeAlias = Literal["direct", "all"]
 Scorer: TypeAlias = Literal["cellprose", "spreadsheetbench"]
 
 _ID = re.compile(r"q\w+")
+_GENERATED = "generated:"
+"""How the source of a synthetic workbook begins in files that do not say `synthetic`."""
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 
@@ -243,6 +245,8 @@ class QuestionFile(Frozen):
     sha256: str | None = None
     """Of the workbook's bytes, hex; must match when given."""
     source: str | None = None
+    synthetic: StrictBool | None = None
+    """Generated rather than found; None: not said."""
     questions: tuple[Question, ...]
 
     @field_validator("questions", mode="before")
@@ -292,7 +296,7 @@ class QuestionFileError(ValueError):
 
     def lines(self, *, sealed: bool) -> list[str]:
         """A line for each problem; `sealed`: of a file that is held out, nothing that it holds."""
-        return [f"{self.file}: {problem.sealed if sealed else problem}" for problem in self.problems]
+        return [str((problem.withheld if sealed else problem).of(self.file)) for problem in self.problems]
 
 
 def load_questions(path: str | PathLike[str], kinds: Kinds = BUILTIN_KINDS) -> QuestionFile:
@@ -335,6 +339,8 @@ def load_questions(path: str | PathLike[str], kinds: Kinds = BUILTIN_KINDS) -> Q
         problems += [_problem(each, questions) for each in error.errors() if each["type"] != "repeated_id"]
     if problems:
         raise QuestionFileError(file, problems)
+    if loaded.synthetic is None and (loaded.source or "").startswith(_GENERATED):
+        return loaded.model_copy(update={"synthetic": True})
     return loaded
 
 

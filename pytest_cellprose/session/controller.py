@@ -14,8 +14,9 @@ from pytest_cellprose.measure.inputs import made_now, made_so_far
 from pytest_cellprose.plan.build import Plan, build_plan, with_inputs
 from pytest_cellprose.plan.command_line import CommandLine, reaches_cell_test
 from pytest_cellprose.plan.cost import approval_problem, shares
-from pytest_cellprose.plan.problems import PlanError, Problem
+from pytest_cellprose.plan.problems import PlanError
 from pytest_cellprose.plan.settings import Settings, cache_folder, cells_folders, read_settings
+from pytest_cellprose.questions.problem import Problem
 from pytest_cellprose.record.record import CellId, utc_now
 from pytest_cellprose.session.items import CellTests
 from pytest_cellprose.session.other_plugins import refusals

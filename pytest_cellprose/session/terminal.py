@@ -31,7 +31,7 @@ def plan_lines(run: ControllerRun) -> list[str]:
     refusals = list(run.plan.refusals)
     if run.spec.manifest.mode != "development" and (problem := money_problem(run)) is not None:
         refusals.append(problem)
-    lines += [f"  the gate would refuse: {problem.text}" for problem in refusals]
+    lines += [f"  the gate would refuse: {problem}" for problem in refusals]
     return list(map(visible, lines))
 
 

@@ -66,12 +66,12 @@ def check(folders: Sequence[Path], *, split_by_digest: bool = False) -> Sets:
     checked = [_usable(found, by_file[str(found.question_path)]) for found in discovery.found]
     checked += [_wrong(unusable, by_file.get(str(unusable.question_path), [])) for unusable in discovery.unusable]
     checked += [Checked(name, side, here=False) for name, side in discovery.not_here.items()]
-    told = {text for unusable in discovery.unusable for text in unusable.lines}
+    files = {unusable.question_path for unusable in discovery.unusable}
     heldout = [each.name for each in checked if each.set == "heldout"]
     differ = differences(frozen_set(map(load_split, discovery.splits)), heldout, discovery)
     return Sets(
         sorted((each._replace(changed=each.changed + differ.of(each.name)) for each in checked), key=lambda e: e.name),
-        [text for text in discovery.problems if text not in told],
+        [str(problem) for problem in discovery.problems_told if problem.place.file not in files],
         sorted(discovery.known_heldout - discovery.question_files.keys()),
     )
 

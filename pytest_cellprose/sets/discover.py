@@ -61,11 +61,11 @@ class Unusable:
     @property
     def told(self) -> list[str]:
         """Its problems, a line each; of a held-out file nothing that it holds."""
-        return [problem.sealed if self.set == "heldout" else str(problem) for problem in self.problems]
+        return list(map(str, self.may_be_told))
 
     @property
-    def lines(self) -> list[str]:
-        return [f"{self.question_path}: {text}" for text in self.told]
+    def may_be_told(self) -> list[Problem]:
+        return [problem.withheld if self.set == "heldout" else problem for problem in self.problems]
 
 
 @dataclass
@@ -77,7 +77,7 @@ class Discovery:
     not_here: dict[str, SetName] = field(default_factory=dict)
     """Question files whose workbook is a bare file name found in no folder, with the set they belong to."""
     unusable: list[Unusable] = field(default_factory=list)
-    """What `problems` is about, as far as it is about question files."""
+    """The question files among what is wrong."""
     question_files: dict[str, str] = field(default_factory=dict)
     """Every question file, usable or not, by its workbook's name -> its SHA-256."""
     known_heldout: set[str] = field(default_factory=set)
@@ -88,7 +88,16 @@ class Discovery:
     """Split file -> its SHA-256."""
     unsplit: list[Path] = field(default_factory=list)
     """Cells folders with question files that no split governs."""
-    problems: list[str] = field(default_factory=list)
+    problems_told: list[Problem] = field(default_factory=list)
+    """Everything that is wrong, each of its file; of held-out files without what they hold."""
+
+    @property
+    def problems(self) -> list[str]:
+        return list(map(str, self.problems_told))
+
+    def note(self, unusable: Unusable) -> None:
+        self.unusable.append(unusable)
+        self.problems_told += [problem.of(unusable.question_path) for problem in unusable.may_be_told]
 
 
 def discover(
@@ -105,7 +114,7 @@ def discover(
     development. What splits `elsewhere` hold out is held out here, too. `texts` keeps what was worked out of a file.
     """
     result = Discovery()
-    roots = _usable(folders, result.problems)
+    roots = _usable(folders, result.problems_told)
     splits = _splits(roots, result)
     sides = _Sides([*splits.values(), *elsewhere], split_by_digest, texts)
     shelf = _Shelf(roots)
@@ -121,13 +130,11 @@ def discover(
                 questions = load_questions(path, kinds)
             except QuestionFileError as error:
                 unusable = _unreadable(path, error, shelf, _governing(path, root, splits), sides)
-                result.unusable.append(unusable)
-                result.problems += unusable.lines
+                result.note(unusable)
                 continue
             if name in claimed:
-                result.problems.append(
-                    f"{path}: duplicate workbook name {name!r}: {claimed[name]} has it too; rename one file"
-                )
+                twice = f"duplicate workbook name {name!r}: {claimed[name]} has it too; rename one file"
+                result.problems_told.append(Problem(twice, Place(file=path)))
                 continue
             claimed[name] = path
             governing = _governing(path, root, splits)
@@ -140,8 +147,7 @@ def discover(
                 if shelf.is_absent(path, questions):
                     result.not_here[name] = side
                 else:
-                    result.unusable.append(Unusable(name, path, side, tuple(problems), questions))
-                    result.problems += result.unusable[-1].lines
+                    result.note(Unusable(name, path, side, tuple(problems), questions))
                 continue
             digest = sha256_of(workbook)
             result.found.append(
@@ -179,12 +185,12 @@ def _unreadable(
     return Unusable(path.stem, path, side, error.problems, workbook_path=workbook)
 
 
-def _usable(folders: Sequence[Path], problems: list[str]) -> list[Path]:
+def _usable(folders: Sequence[Path], problems: list[Problem]) -> list[Path]:
     roots: list[Path] = []
     for folder in folders:
         root = folder.resolve()
         if not root.is_dir():
-            problems.append(f"cells folder {folder}: not a folder")
+            problems.append(Problem(f"cells folder {folder}: not a folder"))
         elif root not in roots:
             roots.append(root)
     return roots
@@ -213,7 +219,7 @@ def _splits(roots: Iterable[Path], result: Discovery) -> dict[Path, Split]:
             try:
                 split = load_split(path)
             except SplitError as error:
-                result.problems.append(str(error))
+                result.problems_told += error.problems
                 continue
             splits[path.parent] = split
             result.splits[path] = sha256_of(path)

@@ -9,7 +9,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pydantic import Field, ValidationError
+from pydantic_core import ErrorDetails
 
+from pytest_cellprose.questions.problem import Place, Problem
 from pytest_cellprose.record.record import Frozen, SetName
 from pytest_cellprose.sets.pinned import pinned
 
@@ -21,7 +23,12 @@ ALWAYS_HELD_OUT = ("sb_*", "rw_*")
 
 
 class SplitError(ValueError):
-    """A ``split.json`` that cannot be used; the message names it and the field."""
+    """A ``split.json`` that cannot be used; the message names it and its fields, but nothing that it holds, since it
+    rules what is held out."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
 
 
 class Split(Frozen):
@@ -43,13 +50,19 @@ def load_split(path: Path) -> Split:
     try:
         split = Split.model_validate(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise SplitError(f"{path}: not a readable JSON file: {error}") from None
+        raise SplitError([Problem(f"not a readable JSON file: {error}", Place(file=path))]) from None
     except ValidationError as error:
-        fields = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'file'}: {e['msg']}" for e in error.errors())
-        raise SplitError(f"{path}: {fields}") from None
+        raise SplitError(_problem(each).of(path).withheld for each in error.errors()) from None
     if split.schema_ != 1:
-        raise SplitError(f"{path}: schema {split.schema_} is not known to this version (1 is)")
+        where = Place(field="schema", known_field="schema", file=path)
+        raise SplitError([Problem("not known to this version (1 is)", where)])
     return split
+
+
+def _problem(error: ErrorDetails) -> Problem:
+    first = str(error["loc"][0]) if error["loc"] else ""
+    known = first if first in {*Split.model_fields, "schema"} else ""
+    return Problem(error["msg"], Place(field=".".join(map(str, error["loc"])), known_field=known))
 
 
 def always_held_out(name: str) -> bool:

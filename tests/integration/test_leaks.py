@@ -13,6 +13,8 @@ import pytest
 import xlsxwriter
 
 from pytest_cellprose.__main__ import main
+from pytest_cellprose.questions.schema import Question, QuestionFile
+from pytest_cellprose.sets.split import Split
 
 from .conftest import Bench, sha256
 
@@ -303,3 +305,127 @@ def test_a_fixtures_report_on_a_development_cell_says_what_it_says(sealed: Bench
     (sealed.cells / "test_cells.py").write_text(REACHES_OUT)
     result = sealed.run(*READER, "-rA", "-k", "test_setup and csv and alpha")
     result.stdout.fnmatch_lines(["*AssertionError: {*q1*", "*Captured stdout setup*", "*UserWarning: {*q1*"])
+
+
+MARK = "Ocelot"
+MARKED: list[Any] = [
+    f"{MARK} 42", f"{MARK}!A1", [f"{MARK}!A1"], [f"{MARK} 42"], {MARK: f"{MARK} 42"}, [{f"{MARK} 42": MARK}],
+]  # fmt: skip
+FIELDS = [name for name in (*QuestionFile.model_fields, f"{MARK} field") if name != "questions"]
+OF_A_QUESTION = [*Question.model_fields, f"{MARK} field"]
+
+
+def marked_workbook(path: Path) -> Path:
+    """The mark in whatever a workbook has a text for."""
+    with xlsxwriter.Workbook(str(path)) as workbook:
+        workbook.set_properties({"title": MARK, "author": MARK})
+        workbook.define_name(f"{MARK}_name", f"='{MARK} sheet'!$A$1")
+        sheet = workbook.add_worksheet(f"{MARK} sheet")
+        sheet.write_row("A1", [f"{MARK} heading", f"{MARK} column"])
+        sheet.write_row("A2", [f"{MARK} label", 7])
+        sheet.write_formula("B3", f'=B2&"{MARK}"', None, f"7{MARK}")
+        sheet.write_comment("A1", f"{MARK} comment")
+        sheet.add_table("D1:E3", {"name": f"{MARK}Table", "columns": [{"header": MARK}, {"header": "2"}]})
+    return path
+
+
+def marked_questions(workbook: str) -> dict[str, Any]:
+    """A right question file with the mark wherever it may hold one."""
+    common = {"sheet": f"{MARK} sheet", "note": MARK, "case": f"{MARK} 42"}
+    return {
+        "schema": 1,
+        "workbook": workbook,
+        "source": MARK,
+        "questions": [
+            {"id": f"q{MARK}1", "kind": "value", "text": f"{MARK}?", "about": "B3", "answer": f"7{MARK}", **common},
+            {
+                "id": f"q{MARK}2",
+                "kind": "address",
+                "text": f"Where is {MARK}?",
+                "answer": [f"'{MARK} sheet'!B2"],
+                "about": {"row": [f"{MARK} label"], "column": [f"{MARK} column"]},
+                **common,
+            },
+        ],
+    }
+
+
+def outputs_of_commands(bench: Bench, capsys: pytest.CaptureFixture[str], path: Path) -> str:
+    """What commands print of a held-out question file and its workbook, without the flag that lets them."""
+    capsys.readouterr()
+    main(["sets", "check", str(path.parent)])
+    main(["score", str(path), str(bench.cells / "test_cells.py")])
+    if path.with_suffix(".xlsx").exists():
+        for more in (["--stats"], []):
+            main(["encode", str(path.with_suffix(".xlsx")), *more])
+    printed = capsys.readouterr()
+    return printed.out + printed.err
+
+
+def test_a_mark_in_any_right_field_of_a_held_out_set_is_in_no_output(
+    bench: Bench, workers: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.with_a_cache_of_its_own()
+    mine = bench.pytester.mkdir("mine")
+    workbook = marked_workbook(mine / "rw_marked.xlsx")
+    path = mine / "rw_marked.json"
+    path.write_text(json.dumps(marked_questions(workbook.name)), encoding="utf-8")
+    said = ""
+    for more in (("-v", "-rA", "--junitxml=junit.xml", *workers), ("--collect-only",), ("-k", "rw_marked")):
+        result = bench.run(MINE, *READER, *more)
+        assert result.ret == (4 if "-k" in more else 0)
+        said += "".join(outputs(result))
+    said += (bench.pytester.path / "junit.xml").read_text()
+    said += "".join(written(bench.results) + written(bench.pytester.path / ".pytest_cache"))
+    commands = outputs_of_commands(bench, capsys, path)
+    assert "2 of 2 questions certified" in commands
+    assert "held out" in commands
+    assert MARK.casefold() not in (said + commands).casefold()
+
+
+def test_a_mark_in_any_wrong_field_of_a_held_out_set_is_in_no_output(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every field of a question file and of a question, with values of every JSON type that can hold a text."""
+    mine = bench.pytester.mkdir("mine")
+    right = marked_questions("rw_0.xlsx")
+    marked_workbook(mine / "rw_0.xlsx")
+    contents = [{**right, field: value} for field in FIELDS for value in MARKED]
+    for field in OF_A_QUESTION:
+        for value in MARKED:
+            for number in (0, 1):
+                changed = [*right["questions"]]
+                changed[number] = {**changed[number], field: value}
+                contents.append({**right, "questions": changed})
+    contents += [{**right, "questions": value} for value in MARKED]
+    for number, content in enumerate(contents):
+        (mine / f"rw_{number}.json").write_text(json.dumps(content), encoding="utf-8")
+    (mine / "rw_twice.json").write_text(json.dumps(right).replace('"schema"', f'"{MARK}": 1, "{MARK}": 2, "schema"'))
+    (mine / "rw_cut.json").write_text(json.dumps(right)[:-9])
+    wrong = 0
+    for arguments in ((), ("--collect-only",), ("--cellprose-live",)):
+        result = bench.run(MINE, *READER, *arguments)
+        assert result.ret == 4
+        wrong = result.stderr.str().count("mine/rw_")
+        assert MARK.casefold() not in "".join(outputs(result)).casefold()
+    assert wrong > len(contents) / 2
+    assert MARK.casefold() not in outputs_of_commands(bench, capsys, mine / "rw_0.json").casefold()
+    for path in mine.glob("*.json"):
+        main(["score", str(path), str(bench.cells / "test_cells.py")])
+    printed = capsys.readouterr()
+    assert MARK.casefold() not in (printed.out + printed.err).casefold()
+
+
+@pytest.mark.parametrize("field", [*Split.model_fields, f"{MARK} field"])
+def test_a_mark_in_any_wrong_field_of_a_split_is_in_no_output(
+    bench: Bench, capsys: pytest.CaptureFixture[str], field: str
+) -> None:
+    field = "schema" if field == "schema_" else field
+    for value in (f"{MARK} 42", {f"{MARK} 42": 42}, [MARK]):
+        bench.split = {"schema": 1, "development": {}, "heldout": {}, field: value}
+        result = bench.run("--collect-only")
+        assert result.ret == 4
+        result.stderr.fnmatch_lines(["*split.json: *"])
+        main(["sets", "check", str(bench.cells)])
+        printed = capsys.readouterr()
+        assert MARK.casefold() not in "".join((*outputs(result), printed.out, printed.err)).casefold()
