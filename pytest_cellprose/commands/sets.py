@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from pytest_cellprose.encodings.base import Encoding
+    from pytest_cellprose.plan.models import Registered
     from pytest_cellprose.plan.verify import Compared
     from pytest_cellprose.sets.check import Checked
 
@@ -185,17 +186,26 @@ def _encodings(names: Iterable[str], folders: Iterable[Path]) -> dict[str, Encod
     found = {encoding.name: encoding for encoding in BUILTIN}
     if found.keys() >= set(names):
         return found
+    theirs = _registered(folders)
+    return None if theirs is None else {**found, **theirs.encodings}
+
+
+def _registered(folders: Iterable[Path]) -> Registered | None:
+    """What the project's ``conftest.py`` and plugins register; None if they cannot be read, and pytest has said why."""
     import pytest
 
     from pytest_cellprose.session.registry import registered
 
+    found: list[Registered] = []
+
     class Asking:
         @pytest.hookimpl(tryfirst=True)
         def pytest_cmdline_main(self, config: pytest.Config) -> int:
-            found.update(registered(config).encodings)
+            found.append(registered(config))
             return 0
 
-    return found if pytest.main([*map(str, folders)], plugins=[Asking()]) == 0 else None
+    code = pytest.main([*map(str, folders)], plugins=[Asking()])
+    return found[0] if code == 0 and found else None
 
 
 def check_sets(options: argparse.Namespace) -> int:
@@ -204,7 +214,12 @@ def check_sets(options: argparse.Namespace) -> int:
     from pytest_cellprose.record.plain import visible
     from pytest_cellprose.sets.check import check
 
-    checked, problems, lacking = check(options.folders, split_by_digest=options.split == "digest")
+    by_digest = options.split == "digest"
+    found = check(options.folders, split_by_digest=by_digest)
+    folders = [folder for folder in options.folders if folder.is_dir()]
+    if found.unknown_kinds and (theirs := _registered(folders)) is not None:
+        found = check(options.folders, split_by_digest=by_digest, kinds=theirs.kinds)
+    checked, problems, lacking, _ = found
     Console().print(_table(checked))
     lines = list(map(visible, [*problems, *_objections(checked)]))
     print("\n".join(lines), end="\n" if lines else "", file=sys.stderr)

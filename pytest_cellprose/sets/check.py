@@ -53,15 +53,17 @@ class Sets(NamedTuple):
     """Of the folders themselves."""
     lacking: list[str]
     """Held-out workbooks of the folders' ``split.json`` that have no question file there."""
+    unknown_kinds: bool = False
+    """Whether a question is of a kind that is none of those given."""
 
 
-def check(folders: Sequence[Path], *, split_by_digest: bool = False) -> Sets:
-    """The question files of `folders`, certified and held against what is frozen."""
-    discovery = discover(folders, split_by_digest=split_by_digest, elsewhere=committed_splits(Path.cwd()))
+def check(folders: Sequence[Path], *, split_by_digest: bool = False, kinds: Kinds = BUILTIN_KINDS) -> Sets:
+    """The question files of `folders`, with questions of these kinds, certified and held against what is frozen."""
+    discovery = discover(folders, split_by_digest=split_by_digest, elsewhere=committed_splits(Path.cwd()), kinds=kinds)
     cases = [case for found in discovery.found for case in cases_of(found)]
     cases += [case for unusable in discovery.unusable for case in _cases(unusable)]
     by_file: dict[str, list[Certificate]] = {}
-    for certificate in certify(cases):  # together: a conflict may be between two files
+    for certificate in certify(cases, kinds):  # together: a conflict may be between two files
         by_file.setdefault(certificate.case.pack, []).append(certificate)
     checked = [_usable(found, by_file[str(found.question_path)]) for found in discovery.found]
     checked += [_wrong(unusable, by_file.get(str(unusable.question_path), [])) for unusable in discovery.unusable]
@@ -73,6 +75,7 @@ def check(folders: Sequence[Path], *, split_by_digest: bool = False) -> Sets:
         sorted((each._replace(changed=each.changed + differ.of(each.name)) for each in checked), key=lambda e: e.name),
         [str(problem) for problem in discovery.problems_told if problem.place.file not in files],
         sorted(discovery.known_heldout - discovery.question_files.keys()),
+        any(problem.place.known_field == "kind" for unusable in discovery.unusable for problem in unusable.problems),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_cellprose import hookspecs
+from pytest_cellprose.__main__ import main
 from pytest_cellprose.questions.kinds import VALUE
 
 from .conftest import Bench
@@ -167,6 +168,16 @@ def test_a_plugins_kind_of_question_is_planned_certified_asked_scored_and_shown(
     assert {name: record["scores"]["q9"] for name, record in records.items()} == {"cellprose_lean_gfm": 1.0, "csv": 0.0}
     (report,) = bench.results.glob("*/report.md")
     assert "| formula |" in report.read_text(encoding="utf-8")
+
+
+def test_sets_check_knows_the_kinds_of_the_projects_conftest(bench: Bench, capfd: pytest.CaptureFixture[str]) -> None:
+    bench.pytester.makeconftest(FORMULAS)
+    ask_for_formulas(bench)
+    assert main(["sets", "check", str(bench.cells)]) == 0
+    assert "11 of 11 questions certified" in capfd.readouterr().out
+    ask_for_formulas(bench, id="q10", answer="=C2*C4")
+    assert main(["sets", "check", str(bench.cells)]) == 1
+    assert "alpha, q10: not what the workbook says: the workbook says 'C2*C3'" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("change", [{"answer": "=C2*C4"}, {"about": "Model!A1"}])
