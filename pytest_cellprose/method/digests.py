@@ -21,6 +21,7 @@ SCORER = tuple(
     PACKAGE / file
     for file in (
         "questions/about.py",
+        "questions/asked.py",
         "questions/cell_answers.py",
         "questions/cellset.py",
         "questions/kind.py",

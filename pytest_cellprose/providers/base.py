@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.files import digest
-from pytest_cellprose.questions.schema import Asked
+from pytest_cellprose.questions.asked import Asked
 from pytest_cellprose.record.outcomes import FAILURES
 from pytest_cellprose.record.record import CountedTokens, Usage
 

@@ -13,9 +13,9 @@ from typing import Any
 from pytest_cellprose.encodings.base import Encoding, Kept
 from pytest_cellprose.models.tokens import count
 from pytest_cellprose.providers.base import Reply, Request
+from pytest_cellprose.questions.asked import Asked
 from pytest_cellprose.questions.book import Book
 from pytest_cellprose.questions.prompts import workbook_block
-from pytest_cellprose.questions.schema import Asked
 from pytest_cellprose.record.record import Usage
 from pytest_cellprose.workbook.model import Workbook
 

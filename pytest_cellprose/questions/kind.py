@@ -11,8 +11,9 @@ from pytest_cellprose.questions.about import AboutForm
 
 if TYPE_CHECKING:
     from pytest_cellprose.encodings.base import Kept
+    from pytest_cellprose.questions.asked import Asked
     from pytest_cellprose.questions.book import Book
-    from pytest_cellprose.questions.schema import Asked, Question
+    from pytest_cellprose.questions.schema import Question
 
 Field: TypeAlias = Literal["reach", "type", "unit", "computed", "scorer"]
 

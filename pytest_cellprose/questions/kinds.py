@@ -16,8 +16,9 @@ from pytest_cellprose.questions.values import is_right_value, is_same_value, per
 from pytest_cellprose.workbook.refs import AddressError, CellAddress, Range
 
 if TYPE_CHECKING:
+    from pytest_cellprose.questions.asked import Asked
     from pytest_cellprose.questions.book import Book, Links
-    from pytest_cellprose.questions.schema import Asked, Question
+    from pytest_cellprose.questions.schema import Question
 
 # value: what a cell shows
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pytest_cellprose.questions.schema import Asked
+from pytest_cellprose.questions.asked import Asked
 
 PROMPT_VERSION = "1"
 """Changes whenever any prompt's text could change; a test pins the bytes."""

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_cellprose.questions.asked import Asked
 from pytest_cellprose.questions.prompts import PROMPT_VERSION, SYSTEM, prompt, workbook_block
-from pytest_cellprose.questions.schema import Asked
 
 ASKED = [
     Asked(id="q1", kind="value", text="What is\n the total?", sheet="Model", about="Model!D41"),

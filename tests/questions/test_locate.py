@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from pytest_cellprose.questions.about import RowAndColumn, TypedValue
 from pytest_cellprose.questions.locate import displayed, locate
-from pytest_cellprose.questions.schema import RowAndColumn, TypedValue
 from pytest_cellprose.workbook.model import Cell, ErrorValue, Formula, Workbook, Worksheet
 
 GRID: list[list[Any]] = [

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from pytest_cellprose.questions.schema import Asked, Question, QuestionFileError, check_against, load_questions
+from pytest_cellprose.questions.asked import Asked
+from pytest_cellprose.questions.schema import Question, QuestionFileError, check_against, load_questions
 from pytest_cellprose.workbook.refs import Range
 
 VALUE = {"id": "q1", "kind": "value", "text": "How much?", "sheet": "Model", "about": "Model!D41", "answer": 1234.5}

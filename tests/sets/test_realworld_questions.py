@@ -22,8 +22,9 @@ from openpyxl.utils import coordinate_to_tuple, get_column_letter
 from second_path import SecondPath, split
 
 from pytest_cellprose import Workbook
+from pytest_cellprose.questions.about import RowAndColumn, TypedValue
 from pytest_cellprose.questions.locate import displayed, locate
-from pytest_cellprose.questions.schema import Question, RowAndColumn, TypedValue, load_questions
+from pytest_cellprose.questions.schema import Question, load_questions
 from pytest_cellprose.sets.realworld.build import pinned_workbooks
 from pytest_cellprose.sets.split import load_split
 from pytest_cellprose.workbook.graph import Graph
