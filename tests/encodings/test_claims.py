@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 import xlsxwriter
-from workbook_strategies import everything
 
 from pytest_cellprose.encodings import BUILTIN, Encoding, find_encoding
 from pytest_cellprose.encodings.base import KEPT
 from pytest_cellprose.workbook.model import Workbook
 from pytest_cellprose.workbook.refs import Range
+from tests.encodings.workbook_strategies import everything
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "FORMAT.md"
 

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_round_trip import equal, is_shown
 
 from pytest_cellprose.encodings import BUILTIN, Encoding, find_encoding
 from pytest_cellprose.workbook.graph import Graph
 from pytest_cellprose.workbook.model import Cell, Workbook, WorkbookError, Worksheet
 from pytest_cellprose.workbook.patterns import hardcoded_cells
 from pytest_cellprose.workbook.refs import CellAddress
+from tests.encodings.test_round_trip import equal, is_shown
 
 PRODUCERS = [
     "dev_real",

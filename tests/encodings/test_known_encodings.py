@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from workbook_strategies import everything
 
 from pytest_cellprose.encodings import BUILTIN, builtin_encodings, find_encoding
+from tests.encodings.workbook_strategies import everything
 
 
 def test_order_and_names() -> None:

@@ -7,10 +7,10 @@ import re
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from workbook_strategies import workbooks
 
 from pytest_cellprose.encodings import BUILTIN, Encoding, find_encoding
 from pytest_cellprose.workbook.model import Cell, ErrorValue, Value, Workbook, Worksheet
+from tests.encodings.workbook_strategies import workbooks
 
 WITH_TEXT = [encoding for encoding in BUILTIN if encoding.name not in ("none", "markitdown")]
 ROUNDING = {"cellprose_lean_gfm", "cellprose_values"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import Bench, write_workbook
+from tests.integration.conftest import Bench, write_workbook
 
 USAGE_ERROR = 4
 

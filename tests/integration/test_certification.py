@@ -10,8 +10,7 @@ import pytest
 import xlsxwriter
 
 from pytest_cellprose.__main__ import main
-
-from .conftest import Bench, write_workbook
+from tests.integration.conftest import Bench, write_workbook
 
 READER = ("--cellprose-models", "reader", "--cellprose-encodings", "cellprose_lean_gfm,csv")
 

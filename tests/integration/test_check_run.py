@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from pytest_cellprose.__main__ import main
-
-from .conftest import Bench, write_workbook
+from tests.integration.conftest import Bench, write_workbook
 
 READER = ("--cellprose-models", "reader", "--cellprose-encodings", "csv,cellprose_lean_gfm")
 

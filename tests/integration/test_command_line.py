@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from .conftest import HOUSE, Bench
+from tests.integration.conftest import HOUSE, Bench
 
 ONE_KILLED = """
 import os, signal

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from .conftest import HOUSE, Bench
+from tests.integration.conftest import HOUSE, Bench
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a terminal's Ctrl-C is a POSIX signal here")
 

@@ -7,8 +7,7 @@ import re
 from pathlib import Path
 
 from pytest_cellprose.questions.schema import load_questions
-
-from .conftest import Bench
+from tests.integration.conftest import Bench
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -14,8 +14,7 @@ import pytest
 
 from pytest_cellprose.__main__ import main
 from pytest_cellprose.store.records import open_run
-
-from .conftest import HOUSE, Bench
+from tests.integration.conftest import HOUSE, Bench
 
 LIVE = ["--cellprose-live", "--cellprose-models=house", "--cellprose-encodings=csv,none"]
 

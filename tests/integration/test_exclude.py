@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import Bench
+from tests.integration.conftest import Bench
 
 NAMES = {f"sealed{number}" for number in range(6)}
 FINAL = ("--cellprose-final", "--cellprose-models", "reader", "--cellprose-encodings", "csv", "--cellprose-reps", "2")

@@ -15,8 +15,7 @@ import pytest
 from pytest_cellprose.sets import discover, frozen, split
 from pytest_cellprose.sets.pinned import Pinned, PinnedFile, content_sha256
 from pytest_cellprose.workbook.model import Workbook
-
-from .conftest import Bench, sha256
+from tests.integration.conftest import Bench, sha256
 
 USAGE_ERROR = 4
 FINAL = ("--cellprose-final", "--cellprose-models=reader", "--cellprose-encodings=csv", "--cellprose-reps=2")

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from .conftest import HOUSE, Bench
+from tests.integration.conftest import HOUSE, Bench
 
 USAGE_ERROR = 4
 

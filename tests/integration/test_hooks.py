@@ -13,8 +13,7 @@ import pytest
 from pytest_cellprose import hookspecs
 from pytest_cellprose.__main__ import main
 from pytest_cellprose.questions.kinds import VALUE
-
-from .conftest import Bench
+from tests.integration.conftest import Bench
 
 ENCODINGS = """
 import time

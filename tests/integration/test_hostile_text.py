@@ -6,7 +6,7 @@ from unicodedata import category
 
 import pytest
 
-from .conftest import HOUSE, Bench
+from tests.integration.conftest import HOUSE, Bench
 
 LIVE = ("--cellprose-live", "--cellprose-models", "house", "--cellprose-encodings", "csv")
 MESSAGE = "\x1b]0;owned\x07\x1b[2J\x9b31m<script>alert(1)</script>\r\n\u202etxt"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Bench
+from tests.integration.conftest import Bench
 
 # Each call writes a line when it starts and one when it ends.
 SLOW = """

@@ -26,8 +26,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import OTHER_PLUGINS
-
-from .conftest import TEST_CELLS, questions_about, sha256, write_workbook
+from tests.integration.conftest import TEST_CELLS, questions_about, sha256, write_workbook
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL and process groups are POSIX")
 

@@ -15,8 +15,7 @@ import xlsxwriter
 from pytest_cellprose.__main__ import main
 from pytest_cellprose.questions.schema import Question, QuestionFile
 from pytest_cellprose.sets.split import Split
-
-from .conftest import Bench, sha256
+from tests.integration.conftest import Bench, sha256
 
 SHEET, LABEL, HEADING, TEXT, AMOUNT = "Quokka", "Zanzibar margin", "Xylophone", "Wombat & Sons", 31337.25
 QUESTION = "What is the vexillology budget?"

@@ -18,6 +18,7 @@ import pytest_cellprose.providers.compat
 import pytest_cellprose.providers.http
 import pytest_cellprose.providers.openai  # noqa: F401
 from pytest_cellprose.questions.prompts import SYSTEM
+from tests.integration.conftest import KEYS, Bench
 from tests.providers.vendor_server import (
     MESSAGES,
     RESPONSES,
@@ -30,8 +31,6 @@ from tests.providers.vendor_server import (
     status,
     stream,
 )
-
-from .conftest import KEYS, Bench
 
 AT_ONCE = {"retry-after-ms": "1"}
 INTERRUPTED, USAGE_ERROR = 2, 4

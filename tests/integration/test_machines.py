@@ -19,8 +19,8 @@ from typing import Any
 import execnet
 import pytest
 
-from .conftest import HOUSE, Bench, write_workbook
-from .test_gate import committed
+from tests.integration.conftest import HOUSE, Bench, write_workbook
+from tests.integration.test_gate import committed
 
 LIVE = ("--cellprose-models", "house", "--cellprose-encodings", "csv,none")
 CALL = 1000 * 1000 + 20 * 2000

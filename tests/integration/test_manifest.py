@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_cellprose.__main__ import main
-
-from .conftest import Bench, sha256
+from tests.integration.conftest import Bench, sha256
 
 READER = ("--cellprose-models", "reader", "--cellprose-encodings", "csv,cellprose_lean_gfm")
 

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from pytest_cellprose import hookspecs
-
-from .conftest import HOUSE, Bench
-from .test_gate import committed
+from tests.integration.conftest import HOUSE, Bench
+from tests.integration.test_gate import committed
 
 USAGE_ERROR = 4
 LIVE = ("--cellprose-live", "--cellprose-models", "house", "--cellprose-encodings", "csv,none")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from .conftest import HOUSE, Bench
-from .test_gate import committed
+from tests.integration.conftest import HOUSE, Bench
+from tests.integration.test_gate import committed
 
 LIVE = (
     "--cellprose-live",

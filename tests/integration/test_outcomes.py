@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import HOUSE, Bench
+from tests.integration.conftest import HOUSE, Bench
 
 
 def test_a_bare_run_measures_the_reader_and_skips_live_models_in_one_line(

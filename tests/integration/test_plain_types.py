@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import HOUSE, Bench
+from tests.integration.conftest import HOUSE, Bench
 
 LIVE = ("--cellprose-live", "--cellprose-models", "house", "--cellprose-encodings", "csv,none")
 

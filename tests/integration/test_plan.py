@@ -11,8 +11,7 @@ import shutil
 import pytest
 
 from pytest_cellprose.options import VALUED
-
-from .conftest import HOUSE, Bench
+from tests.integration.conftest import HOUSE, Bench
 
 PROPOSED = ["haiku55", "sonnet55", "opus55", "gpt6luna", "gpt61sol", "gpt6astra"]
 

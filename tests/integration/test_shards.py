@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from .conftest import HOUSE, Bench
-from .test_gate import committed
+from tests.integration.conftest import HOUSE, Bench
+from tests.integration.test_gate import committed
 
 READER = ("--cellprose-models", "reader", "--cellprose-encodings", "cellprose_lean_gfm,csv")
 

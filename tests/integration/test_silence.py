@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .conftest import Bench
+from tests.integration.conftest import Bench
 
 
 def test_a_project_without_cells_sees_nothing_of_ours(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:

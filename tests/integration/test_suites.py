@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from pytest_cellprose import hookspecs
-
-from .conftest import HOUSE, TEST_CELLS, WAY
-from .test_hooks import example_of
+from tests.integration.conftest import HOUSE, TEST_CELLS, WAY
+from tests.integration.test_hooks import example_of
 
 ANSWERS = """
 import re

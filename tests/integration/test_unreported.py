@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.integration.conftest import HOUSE, Bench
 from tests.providers.vendor_server import MESSAGES, RESPONSES, Answer, VendorServer, stream
-
-from .conftest import HOUSE, Bench
 
 IN_ORDER = "--cellprose-inflight=1"
 MODELS = ("--cellprose-live", "--cellprose-openweight=open=some/model-7b,0.20,0.60", IN_ORDER)

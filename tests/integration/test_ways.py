@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from typing import Any, NamedTuple
 
-from .conftest import HOUSE, Bench
+from tests.integration.conftest import HOUSE, Bench
 
 WAYS = {
     "one process, one call": ("--cellprose-inflight=1",),

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from pytest_cellprose.providers.hosts import OWN_ADDRESSES
+from tests.integration.conftest import Bench
+from tests.integration.test_live_models import committed, everything_written
 from tests.providers.vendor_server import Answer, VendorServer, serving, stream
-
-from .conftest import Bench
-from .test_live_models import committed, everything_written
 
 IN_ORDER = "--cellprose-inflight=1"
 LUNA = ("--cellprose-models=gpt6luna", "--cellprose-encodings=csv", IN_ORDER)

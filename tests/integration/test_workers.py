@@ -6,7 +6,7 @@ import json
 import shutil
 from typing import Any
 
-from .conftest import HOUSE, Bench
+from tests.integration.conftest import HOUSE, Bench
 
 
 def measured(bench: Bench, *arguments: str) -> tuple[list[dict[str, Any]], str]:

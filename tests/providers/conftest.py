@@ -14,8 +14,7 @@ from pytest_cellprose.providers.base import ModelFailure, PathFault, Provider, R
 from pytest_cellprose.providers.compat import Compat
 from pytest_cellprose.providers.http import Patience
 from pytest_cellprose.providers.openai import OpenAI
-
-from .vendor_server import Answer, Play, VendorServer, serving
+from tests.providers.vendor_server import Answer, Play, VendorServer, serving
 
 KEYS = {
     "ANTHROPIC_API_KEY": "sk-ant-test-0123456789",

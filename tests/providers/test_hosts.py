@@ -6,8 +6,7 @@ import pytest
 
 from pytest_cellprose.providers.hosts import elsewhere, host_of, hosts_called, is_own
 from pytest_cellprose.record.record import Host
-
-from .conftest import PROVIDERS, URL_VARIABLES
+from tests.providers.conftest import PROVIDERS, URL_VARIABLES
 
 ANTHROPIC = Host(scheme="https", host="api.anthropic.com", port=443)
 OPENAI = Host(scheme="https", host="api.openai.com", port=443)

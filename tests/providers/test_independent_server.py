@@ -27,8 +27,7 @@ from urllib.request import urlopen
 import pytest
 
 from pytest_cellprose.providers.base import ModelFailure, PathFault, Provider, Reply
-
-from .conftest import PROVIDERS, QUICK, REQUEST
+from tests.providers.conftest import PROVIDERS, QUICK, REQUEST
 
 pytestmark = pytest.mark.independent
 

@@ -26,8 +26,7 @@ import pytest
 
 from pytest_cellprose.providers.base import ModelFailure, Provider, Request
 from pytest_cellprose.providers.http import Patience
-
-from .conftest import PROVIDERS
+from tests.providers.conftest import PROVIDERS
 
 SERVER = os.environ.get("CELLPROSE_LOCAL_MODEL", "").rstrip("/")
 pytestmark = [

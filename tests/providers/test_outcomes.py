@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from pytest_cellprose.providers.base import lacking
-
-from .conftest import AT_ONCE, KEYS, PROVIDERS, QUICK, REQUEST, URL_VARIABLES, Vendor
-from .vendor_server import (
+from tests.providers.conftest import AT_ONCE, KEYS, PROVIDERS, QUICK, REQUEST, URL_VARIABLES, Vendor
+from tests.providers.vendor_server import (
     MESSAGES,
     RESPONSES,
     Answer,

@@ -9,9 +9,8 @@ import pytest
 
 from pytest_cellprose.models.registry import builtin_models
 from pytest_cellprose.providers.base import Reply, Request, Tool, ToolCall, ToolResult, Turn
-
-from .conftest import KEYS, PROVIDERS, QUICK, REQUEST, Vendor
-from .vendor_server import COUNT, Answer, VendorServer, html, status
+from tests.providers.conftest import KEYS, PROVIDERS, QUICK, REQUEST, Vendor
+from tests.providers.vendor_server import COUNT, Answer, VendorServer, html, status
 
 MODELS = builtin_models()
 
@@ -148,7 +147,7 @@ def test_thinking_is_no_part_of_the_answer(anthropic: Vendor) -> None:
 
 def test_a_host_that_tells_no_usage_leaves_it_unknown(compat: Vendor) -> None:
     def without_usage(handler: Any, body: dict[str, Any]) -> None:
-        from .vendor_server import frames
+        from tests.providers.vendor_server import frames
 
         handler.begin_stream()
         for frame in frames(handler.path, {**body, "stream_options": {}}, Answer()):

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from .conftest import PROVIDERS, Vendor
-from .vendor_server import CHAT, MESSAGES, RESPONSES, Answer, Play, frames, message_events
+from tests.providers.conftest import PROVIDERS, Vendor
+from tests.providers.vendor_server import CHAT, MESSAGES, RESPONSES, Answer, Play, frames, message_events
 
 PATHS = dict(zip(PROVIDERS, (MESSAGES, RESPONSES, CHAT), strict=True))
 TEXT = Answer().text

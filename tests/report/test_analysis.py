@@ -4,7 +4,13 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from report_factories import (
+
+from pytest_cellprose.record.record import CellId, Host, Prices, Usage
+from pytest_cellprose.report.analysis import analyse
+from pytest_cellprose.report.model import ModelReport, Report
+from pytest_cellprose.store.manifest import Manifest, PlannedOut
+from pytest_cellprose.store.shards import own_cells
+from tests.report.report_factories import (
     SIX,
     all_records,
     failure,
@@ -15,12 +21,6 @@ from report_factories import (
     refusal,
     workbook_entry,
 )
-
-from pytest_cellprose.record.record import CellId, Host, Prices, Usage
-from pytest_cellprose.report.analysis import analyse
-from pytest_cellprose.report.model import ModelReport, Report
-from pytest_cellprose.store.manifest import Manifest, PlannedOut
-from pytest_cellprose.store.shards import own_cells
 
 
 def cell(encoding: str = "csv", workbook: str = "a", repeat: int = 1, model: str = "haiku55") -> CellId:

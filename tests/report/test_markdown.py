@@ -5,7 +5,12 @@ from unicodedata import category
 
 import pytest
 from markdown_it import MarkdownIt
-from report_factories import (
+
+from pytest_cellprose.record.record import ModelUsed, Outcome, Usage
+from pytest_cellprose.report.analysis import analyse
+from pytest_cellprose.report.markdown import render
+from pytest_cellprose.store.manifest import PlannedOut
+from tests.report.report_factories import (
     SIX,
     all_records,
     failure,
@@ -16,11 +21,6 @@ from report_factories import (
     refusal,
     workbook_entry,
 )
-
-from pytest_cellprose.record.record import ModelUsed, Outcome, Usage
-from pytest_cellprose.report.analysis import analyse
-from pytest_cellprose.report.markdown import render
-from pytest_cellprose.store.manifest import PlannedOut
 
 BOOKS = [workbook_entry(f"sb_{i}", "heldout") for i in range(12)] + [workbook_entry("a", synthetic=True)]
 

@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 
 import pytest
-from report_factories import record
 
 from pytest_cellprose.record.record import CellId, Record
 from pytest_cellprose.report.pairs import paired
+from tests.report.report_factories import record
 
 
 def calls(encoding: str, passes: Sequence[int], repeats: int = 1) -> list[Record]:

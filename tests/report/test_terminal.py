@@ -4,12 +4,12 @@ import re
 from unicodedata import category
 
 import pytest
-from report_factories import SIX, all_records, failure, fault, manifest, record, refusal, workbook_entry
 
 from pytest_cellprose.record.record import Outcome, Prices, Usage
 from pytest_cellprose.report.analysis import analyse
 from pytest_cellprose.report.model import Report
 from pytest_cellprose.report.terminal import lines
+from tests.report.report_factories import SIX, all_records, failure, fault, manifest, record, refusal, workbook_entry
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
-from report_factories import RUN, SIX, all_records, manifest, record, workbook_entry
 
 from pytest_cellprose.report.model import Report
 from pytest_cellprose.report.schema import schemas
 from pytest_cellprose.report.write import write_reports
+from tests.report.report_factories import RUN, SIX, all_records, manifest, record, workbook_entry
 
 BOOKS = [workbook_entry("sb_1", "heldout"), workbook_entry("a"), workbook_entry("b"), workbook_entry("c")]
 

@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from second_path import SecondPath
 
 from pytest_cellprose.questions.schema import Question, load_questions
+from tests.sets.second_path import SecondPath
 
 CELLS = Path(__file__).resolve().parents[2] / "cells"
 FILES = sorted((CELLS / "real").glob("*.json"))

@@ -19,7 +19,6 @@ from typing import Any
 import pytest
 from openpyxl import load_workbook
 from openpyxl.utils import coordinate_to_tuple, get_column_letter
-from second_path import SecondPath, split
 
 from pytest_cellprose import Workbook
 from pytest_cellprose.questions.about import RowAndColumn, TypedValue
@@ -30,6 +29,7 @@ from pytest_cellprose.sets.split import load_split
 from pytest_cellprose.workbook.graph import Graph
 from pytest_cellprose.workbook.patterns import hardcoded_cells
 from pytest_cellprose.workbook.refs import CellAddress, Range
+from tests.sets.second_path import SecondPath, split
 
 CELLS = Path(__file__).resolve().parents[2] / "cells"
 FOLDER = CELLS / "realworld"

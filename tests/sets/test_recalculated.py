@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 from openpyxl import load_workbook
-from second_path import SecondPath
 
 from pytest_cellprose.sets.synthetic.development import GENERATORS
+from tests.sets.second_path import SecondPath
 
 CELLS = Path(__file__).resolve().parents[2] / "cells"
 RESULT = re.compile(rb"(</f>|<f[^>]*/>)<v>[^<]*</v>")

@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from second_path import SecondPath
 
 from pytest_cellprose.questions.kinds import BUILTIN_KINDS
 from pytest_cellprose.questions.locate import locate
@@ -22,6 +21,7 @@ from pytest_cellprose.workbook.graph import Graph
 from pytest_cellprose.workbook.model import Workbook
 from pytest_cellprose.workbook.patterns import hardcoded_cells
 from pytest_cellprose.workbook.refs import CellAddress, Range, split_sheet
+from tests.sets.second_path import SecondPath
 
 CELLS = Path(__file__).resolve().parents[2] / "cells"
 

@@ -6,7 +6,6 @@ import datetime
 from fractions import Fraction
 
 import pytest
-import raw_xlsx as raw
 from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl.utils.datetime import from_ISO8601, to_excel
@@ -14,6 +13,7 @@ from openpyxl.utils.datetime import from_ISO8601, to_excel
 from pytest_cellprose.workbook.iso_dates import iso_serial
 from pytest_cellprose.workbook.model import Workbook
 from pytest_cellprose.workbook.number_formats import serial_text
+from tests.workbook import raw_xlsx as raw
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import openpyxl
 import pytest
-import raw_xlsx as raw
 import xlsxwriter
 
 from pytest_cellprose.workbook.model import Workbook, WorkbookError
 from pytest_cellprose.workbook.objects import OBJECT_KINDS, count_objects
 from pytest_cellprose.workbook.package import PackageError
+from tests.workbook import raw_xlsx as raw
 
 X14 = "http://schemas.microsoft.com/office/spreadsheetml/2009/9/main"
 MC = "http://schemas.openxmlformats.org/markup-compatibility/2006"

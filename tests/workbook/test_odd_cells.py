@@ -7,12 +7,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
-import raw_xlsx as raw
 import xlsxwriter
 
 from pytest_cellprose.encodings import BUILTIN, encode, find_encoding
 from pytest_cellprose.workbook.model import ErrorValue, Value, Workbook, WorkbookError
 from pytest_cellprose.workbook.refs import MAX_COLUMN, MAX_ROW, cell_name
+from tests.workbook import raw_xlsx as raw
 
 RICH = "http://schemas.microsoft.com/office/spreadsheetml/2017/richdata"
 

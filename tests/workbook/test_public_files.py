@@ -14,13 +14,13 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import openpyxl_oracle
 import pytest
 
 from pytest_cellprose.encodings import find_encoding
 from pytest_cellprose.workbook.graph import Graph
 from pytest_cellprose.workbook.model import Workbook, WorkbookError
 from pytest_cellprose.workbook.refs import CellAddress
+from tests.workbook import openpyxl_oracle
 
 EVERY = os.environ.get("CELLPROSE_EVERY_FILE") == "1"
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import openpyxl
 import pytest
-import raw_xlsx as raw
 import xlsxwriter
 from openpyxl.worksheet.datavalidation import DataValidation
 
 from pytest_cellprose.workbook.model import Cell, Comment, DefinedName, ErrorValue, SharedFormula, Workbook
 from pytest_cellprose.workbook.refs import Range
+from tests.workbook import raw_xlsx as raw
 
 
 def _cells(book: Workbook, sheet: int = 0) -> dict[str, Cell]:

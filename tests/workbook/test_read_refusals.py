@@ -9,12 +9,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
-import raw_xlsx as raw
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_cellprose.workbook import package
 from pytest_cellprose.workbook.model import Workbook, WorkbookError
+from tests.workbook import raw_xlsx as raw
 
 ONE_CELL = raw.worksheet('<row r="1"><c r="A1"><v>1</v></c></row>')
 
