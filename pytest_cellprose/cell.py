@@ -1,4 +1,4 @@
-"""TODO"""
+"""The ``cell`` of a test: the public way to a cell's record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TODO"""
+"""Whether a live call may start: the plugins' hook first, then the vendor's cap."""
 
 from __future__ import annotations
 

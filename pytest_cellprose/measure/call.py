@@ -75,7 +75,7 @@ def request_of(opening: Opening, model: ModelSpec, world_digest: str = "") -> Re
 def measure(
     trial: Trial, request: Request, provider: Provider, limits: Limits, *, run: str, git: Git, final: bool
 ) -> Record:
-    """Play the episode and score what comes of it. In a final run a fault of the path is a failure (DESIGN section 5).
+    """Play the episode and score what comes of it. In a final run a fault of the path is a failure (protocol 5.6).
 
     Never raises for what a model or the path to it does; a provider's bug comes through as it is.
     """

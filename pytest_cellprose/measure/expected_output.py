@@ -1,4 +1,4 @@
-"""TODO"""
+"""How many output tokens a call is expected to use, by what earlier runs recorded or by assumption."""
 
 from __future__ import annotations
 

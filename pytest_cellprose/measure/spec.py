@@ -1,4 +1,4 @@
-"""A finished plan as every process of a run gets it."""
+"""The finished plan as every process of the run gets it."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def package_sha256() -> str:
 MEASURING = ("workbook", "encodings", "record", "questions", "models", "method", "providers", "suites", "measure")
 """The rooms whose code decides what a model is asked and what its answer is worth."""
 
-NOT_IN_WORKERS = ("commands", "report", "sets", "stats")
+NOT_IN_WORKERS = ("commands", "report", "stats")
 """The rooms whose code runs only where a run is planned, shown or checked."""
 
 

@@ -1,4 +1,4 @@
-"""TODO"""
+"""Which encodings and models the protocol names, what each is there for, and what a final run may leave out."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ ROLES: Mapping[str, Role] = {
     "agent_cellprose": "reported",
     "none": "control",
 }
-"""DESIGN section 4 and protocol section 1; everything else is ``other``, and compared."""
+"""Protocol section 1; everything else is ``other``, and compared."""
 
 
 def may_take(vendor: str, encoding: str) -> bool:

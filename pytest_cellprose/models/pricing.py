@@ -1,4 +1,4 @@
-"""What a call costs at list price (protocol section 2, DESIGN section 6).
+"""What a call costs at list price (protocol sections 2 and 8).
 
 A price in dollars per million tokens is a thousand nano-dollars a token, so costs are exact until the one
 rounding to integer nano-dollars at the end of a request.

@@ -1,7 +1,8 @@
-"""Settings -> Plan: which cells there are, which of them run, and whether they may (DESIGN section 4).
+"""Settings -> Plan: which cells there are, which of them run, and whether they may (docs/ARCHITECTURE.md).
 
-The plan is a pure function of the settings, the files of the cells folders and the registered models and
-encodings. It is built once, before anything is collected; what it refuses, it refuses all at once.
+The plan follows from the settings, the files of the cells folders, the registered models and encodings, the
+repository's state, earlier runs and the clock; its run id is random. It is built once, before anything is collected;
+what it refuses, it refuses all at once.
 """
 
 from __future__ import annotations
@@ -224,7 +225,7 @@ def with_inputs(plan: Plan, texts: EncodedTexts) -> Plan:
 
 
 def _ancestor(settings: Settings, draft: Draft) -> Store | None:
-    """The run to take cells over from (DESIGN section 7)."""
+    """The run to take cells over from."""
     if settings.resume is None:
         return None
     if settings.final:

@@ -1,4 +1,4 @@
-"""Which models and encodings a plan has, and which of their pairs cannot be (DESIGN section 4)."""
+"""Which models and encodings a plan has, and which of their pairs cannot be (docs/ARCHITECTURE.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which workbooks a plan has, and which of their questions (DESIGN section 4): the mode's sets, named, drawn,
+"""Which workbooks a plan has, and which of their questions (docs/ARCHITECTURE.md): the mode's sets, named, drawn,
 readable, and certified."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What calling a model means here: one request, one reply, and two ways of going wrong (DESIGN section 5).
+"""What calling a model means here: one request, one reply, and two ways of going wrong (docs/ARCHITECTURE.md).
 
 A request may offer tools and carry the turns that came before, so that an agent's loop is a sequence of requests. A
 provider is made once per process and vendor, on first use. It decides between reply, failure and fault by

@@ -1,4 +1,4 @@
-"""The question file: what is asked about one workbook, and what is true (DESIGN section 10)."""
+"""The question file: what is asked about one workbook, and what is true (docs/questions.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scoring: a pure function of questions and reply text (protocol section 6; DESIGN section 10).
+"""Scoring: a pure function of questions and reply text (protocol section 6).
 
 Nothing here raises on a reply, however odd, and the time is linear in its length.
 """

@@ -1,4 +1,4 @@
-"""What is stored of one call: the record, one JSON line in the run's store (DESIGN section 10).
+"""What is stored of one call: the record, one JSON line in the run's store.
 
 Everything that a report says is worked out from records and the run's manifest, so a record holds plain JSON
 types only and is complete in itself.

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Workers on other machines; a run without any loads nothing of this."""

@@ -41,7 +41,7 @@ def write_reports(folder: Path, manifest: Manifest, records: Iterable[Record]) -
 
 
 def verdicts(report: Report) -> dict[str, Any]:
-    """What ``verdicts.json`` holds (DESIGN section 10): nothing in it but the run id depends on when or how fast
+    """What ``verdicts.json`` holds (docs/ARCHITECTURE.md): nothing in it but the run id depends on when or how fast
     the run was. Costs are US dollars, tokens and costs per call; amounts have 9 significant digits, shares
     9 decimals; infinite is ``"inf"``, and what is undefined or was not measured is null.
     """

@@ -181,7 +181,7 @@ def select(run: Run, cells: Iterable[CellId | None]) -> None:
 
 
 def run_faulted_again(run: Run, session: pytest.Session) -> None:
-    """One more pass over the tests whose cells were not measured (DESIGN section 5), in this process.
+    """One more pass over the tests whose cells were not measured, in this process.
 
     Not after a vendor's cap was reached: what is left of it is for cells that were never called.
     """

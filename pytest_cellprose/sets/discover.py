@@ -1,4 +1,4 @@
-"""Finding the workbooks of the cells folders: every question file with its ``.xlsx`` (DESIGN section 4).
+"""Finding the workbooks of the cells folders: every question file with its ``.xlsx`` (docs/questions.md).
 
 Nothing here decides what runs; it says what is there, which set each workbook belongs to, and everything that
 is wrong, all at once.

@@ -1,4 +1,4 @@
-"""Development or held out: ``split.json`` and the rules beside it (DESIGN section 4, protocol section 3)."""
+"""Development or held out: ``split.json`` and the rules beside it (protocol section 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals: the paired bootstrap over workbooks and Jeffreys' interval of a share (DESIGN section 8)."""
+"""Intervals: the paired bootstrap over workbooks and Jeffreys' interval of a share (protocol section 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests on paired outcomes: exact McNemar and Holm's correction (DESIGN section 8)."""
+"""Tests on paired outcomes: exact McNemar and Holm's correction (protocol section 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verdict on one baseline: win, loss or no difference, with the reason in words (DESIGN section 8)."""
+"""The verdict on one baseline: win, loss or no difference, with the reason in words (protocol section 7)."""
 
 from __future__ import annotations
 

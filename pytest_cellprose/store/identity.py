@@ -1,4 +1,4 @@
-"""What identifies a run and the software that made it (protocol 5.5, DESIGN section 7)."""
+"""What identifies a run and the software that made it (protocol section 5.5)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def new_run_id() -> str:
 
 
 def experiment_id(manifest: Manifest) -> str:
-    """SHA-256 over all that decides what is measured (DESIGN section 7): equal for runs that measure the same.
+    """SHA-256 over all that decides what is measured (protocol section 5.5): equal for runs that measure the same.
 
     The order of lists counts, that of a mapping's keys does not. Outside it: the run's id, times, folder and
     command line, parallelism, calls in flight, caps, approval, retries, prices, what was resumed or excluded, and code

@@ -2,8 +2,8 @@
 
 The ledger is a small file in the run's folder. A call reserves its expected cost before it starts and settles
 what it cost when it is over; a process that dies leaves its reservation behind, since the money may be spent.
-A call starts only if spent + reserved + its own expected cost is within its vendor's cap (DESIGN section 6). Where only
-the reservations of calls that still run stand in its way it waits for them, since most settle for less.
+A call starts only if spent + reserved + its own expected cost is within its vendor's cap (protocol section 8). Where
+only the reservations of calls that still run stand in its way it waits for them, since most settle for less.
 """
 
 from __future__ import annotations

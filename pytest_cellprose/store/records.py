@@ -1,4 +1,4 @@
-"""The store of a run: one JSON line per record, durable before its test reports (DESIGN section 7).
+"""The store of a run: one JSON line per record, durable before its test reports (docs/ARCHITECTURE.md).
 
 Which file lies where, `pytest_cellprose.store.layout` says.
 """

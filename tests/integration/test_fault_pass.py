@@ -1,4 +1,4 @@
-"""Cells that the path to the model failed run once more at the end of the run (DESIGN section 5)."""
+"""Cells that the path to the model failed run once more at the end of the run (docs/live.md)."""
 
 from __future__ import annotations
 

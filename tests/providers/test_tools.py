@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from pytest_cellprose.providers.base import ModelFailure, Reply, Tool, ToolCall, ToolResult, Turn
-
-from .conftest import REQUEST, Vendor
-from .vendor_server import Answer, Play
+from tests.providers.conftest import REQUEST, Vendor
+from tests.providers.vendor_server import Answer, Play
 
 BASH = Tool("bash", "Runs a command", {"type": "object", "properties": {"command": {"type": "string"}}})
 WITH_TOOLS = replace(REQUEST, tools=[BASH])

@@ -1,7 +1,7 @@
 """Questions about a generated workbook, their truths taken from what the generator built.
 
-Truths are DESIGN section 10's: *trace* is every cell of every range that the formula refers to, *impact* every
-cell whose formula refers to the cell, both clipped to the used extent; *hardcode* the numbers typed over a run.
+Truths are as docs/questions.md has them: *trace* is every cell of every range that the formula refers to, *impact*
+every cell whose formula refers to the cell, both clipped to the used extent; *hardcode* the numbers typed over a run.
 """
 
 from __future__ import annotations
