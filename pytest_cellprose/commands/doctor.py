@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pytest_cellprose.commands.out import add_out, out_folder
+from pytest_cellprose.models.registry import COMPATIBLE
+from pytest_cellprose.providers.hosts import OWN_ADDRESSES
 
 if TYPE_CHECKING:
     from pytest_cellprose.providers.wire import Account
 
-VENDORS = ("anthropic", "openai", "compat")
+VENDORS = (*OWN_ADDRESSES, COMPATIBLE)
 _SAMPLE, _SAMPLE_TOKENS = "tiktoken is great!", 6
 """OpenAI's own example of counting tokens, in o200k_base."""
 
