@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pytest_cellprose.cache import TextCache
 from pytest_cellprose.encodings.base import Encoding
-from pytest_cellprose.method.roles import FINAL, ONE_SHOT, RESERVED_ENCODINGS
+from pytest_cellprose.method.roles import FINAL, ONE_SHOT, RESERVED_ENCODINGS, may_take
 from pytest_cellprose.models.registry import (
     ModelError,
     ModelSpec,
@@ -108,11 +108,16 @@ def planned_models(settings: Settings, registered: Registered, reader: bool, dra
 
 
 def planned_out(models: Iterable[ModelSpec], suite: Suite, variants: Iterable[Variant]) -> list[PlannedOut]:
-    """The offline reader can only read a text that somebody wrote a decoder for."""
+    """Pairs that cannot be: a text that the reader cannot decode, an agent that the protocol keeps from a model."""
     unreadable = {variant.name: suite.unreadable(variant) for variant in variants}
-    return [
-        PlannedOut(model=model.alias, encoding=name, reason=f"{why}: {model.alias} cannot read it")
-        for model in models
-        for name, why in unreadable.items()
-        if not model.live and why is not None
-    ]
+    found = []
+    for model in models:
+        for name, why in unreadable.items():
+            if model.live and not may_take(model.vendor, name):
+                reason = f"open-weight models are asked in one shot only (protocol section 4): not {model.alias}"
+                found.append(PlannedOut(model=model.alias, encoding=name, reason=reason))
+            elif not model.live and why is not None:
+                found.append(
+                    PlannedOut(model=model.alias, encoding=name, reason=f"{why}: {model.alias} cannot read it")
+                )
+    return found
