@@ -23,6 +23,8 @@ class Place:
     known_field: str = ""
     """The field of the schema that this is or is part of; empty if the schema has none of that name."""
     file: Path | None = None
+    part: str = ""
+    """Of the file, in our own words: ``line 3``."""
 
     @property
     def is_question(self) -> bool:
@@ -39,7 +41,7 @@ class Place:
     def withheld(self) -> Place:
         """Without a word of the file's: number and schema only."""
         field = self.known_field or ("" if self.field == "" else None)
-        return Place(self.number, field=field, known_field=self.known_field, file=self.file)
+        return Place(self.number, field=field, known_field=self.known_field, file=self.file, part=self.part)
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,8 @@ class Problem:
         """One line, after the file's path if there is one."""
         where = _folded(str(self.place))
         line = f"{where}: {self.said}" if where else self.said
-        return line if self.place.file is None else f"{self.place.file}: {line}"
+        file = ", ".join(str(part) for part in (self.place.file, self.place.part) if part)
+        return f"{file}: {line}" if file else line
 
     @property
     def said(self) -> str:

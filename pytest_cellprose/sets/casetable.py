@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_cellprose.questions.locate import displayed
+from pytest_cellprose.questions.problem import Place, Problem
 from pytest_cellprose.workbook.model import Workbook, WorkbookError
 
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t"}
@@ -21,6 +22,11 @@ JSON_LINES = (".jsonl", ".ndjson", ".json")
 
 class TableError(ValueError):
     """A table that cannot be used; the message is one line: the file, where, and what to do."""
+
+    def __init__(self, file: Path, expected: str, part: str = "") -> None:
+        """`part`: of the file, such as ``line 3``."""
+        self.problem = Problem(expected, Place(file=file, part=part))
+        super().__init__(str(self.problem))
 
 
 class Table(NamedTuple):
@@ -50,9 +56,9 @@ def read_table(path: Path, delimiter: str | None = None) -> Table:
         table = _json(path)
     else:
         endings = ", ".join((*DELIMITED, *JSON_LINES, *WORKBOOKS))
-        raise TableError(f"{path}: not a kind of table that is known: expected {endings}")
+        raise TableError(path, f"not a kind of table that is known: expected {endings}")
     if not table.rows:
-        raise TableError(f"{path}: no rows: expected a header and at least one question")
+        raise TableError(path, "no rows: expected a header and at least one question")
     return table
 
 
@@ -60,9 +66,9 @@ def _text(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise TableError(f"{path}: not UTF-8 text (byte {error.start}): save it as UTF-8") from None
+        raise TableError(path, f"not UTF-8 text (byte {error.start}): save it as UTF-8") from None
     except OSError as error:
-        raise TableError(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise TableError(path, f"cannot be read: {error.strerror or error}") from None
 
 
 def _delimited(path: Path, delimiter: str | None) -> Table:
@@ -71,12 +77,12 @@ def _delimited(path: Path, delimiter: str | None) -> Table:
         delimiter = "\t" if path.suffix.lower() == ".tsv" else sniffed(text)
     delimiter = DELIMITERS.get(delimiter, delimiter)
     if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise TableError(f"{path}: delimiter {delimiter!r}: expected one character, or {', '.join(DELIMITERS)}")
+        raise TableError(path, f"delimiter {delimiter!r}: expected one character, or {', '.join(DELIMITERS)}")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         lines = [(reader.line_num, fields) for fields in reader]
     except csv.Error as error:
-        raise TableError(f"{path}, line {reader.line_num}: {error}: quote as RFC 4180 does") from None
+        raise TableError(path, f"{error}: quote as RFC 4180 does", f"line {reader.line_num}") from None
     return _from_lines(path, lines, "line", typed=False)
 
 
@@ -91,7 +97,7 @@ def _worksheet(path: Path) -> Table:
     try:
         workbook = Workbook.read(path)
     except WorkbookError as error:
-        raise TableError(f"{path.parent / str(error)}") from None
+        raise TableError(path, error.reason) from None
     sheet = next((sheet for sheet in workbook.worksheets if sheet.kind == "worksheet"), None)
     lines = []
     for number, cells in sheet.rows.items() if sheet is not None else ():
@@ -111,7 +117,7 @@ def _from_lines(path: Path, lines: Iterable[tuple[int, Sequence[Any]]], unit: st
     rows = []
     for number, fields in filled[1:]:
         if any(not _is_blank(field) for field in fields[len(header) :]):
-            raise TableError(f"{path}, {unit} {number}: {len(fields)} fields, but the header has {len(header)}")
+            raise TableError(path, f"{len(fields)} fields, but the header has {len(header)}", f"{unit} {number}")
         padded = [*fields[: len(header)], *[""] * (len(header) - len(fields))]
         rows.append(dict(zip(header, padded, strict=True)))
     return Table(tuple(name for name in header if name), tuple(rows), typed)
@@ -120,7 +126,7 @@ def _from_lines(path: Path, lines: Iterable[tuple[int, Sequence[Any]]], unit: st
 def _check_header(path: Path, header: Sequence[str]) -> None:
     repeated = [name for name, times in Counter(header).items() if name and times > 1]
     if repeated:
-        raise TableError(f"{path}: more than one column {repeated[0]!r}: give each a name of its own")
+        raise TableError(path, f"more than one column {repeated[0]!r}: give each a name of its own")
 
 
 def _json(path: Path) -> Table:
@@ -131,17 +137,17 @@ def _json(path: Path) -> Table:
         try:
             rows = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise TableError(f"{path}: not JSON: {error}") from None
+            raise TableError(path, f"not JSON: {error}") from None
     else:
         for number, line in enumerate(text.split("\n"), start=1):
             if line.strip():
                 try:
                     rows.append(json.loads(line))
                 except (ValueError, RecursionError) as error:
-                    raise TableError(f"{path}, line {number}: not JSON: {error}") from None
+                    raise TableError(path, f"not JSON: {error}", f"line {number}") from None
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
-            raise TableError(f"{path}, row {number}: expected an object with a value for each column")
+            raise TableError(path, "expected an object with a value for each column", f"row {number}")
     trimmed = [{name.strip(): value for name, value in row.items()} for row in rows]
     columns = tuple(dict.fromkeys(name for row in trimmed for name in row))
     filled = tuple(

@@ -11,6 +11,7 @@ import xlsxwriter
 
 from pytest_cellprose.__main__ import main
 from pytest_cellprose.questions.schema import load_questions
+from pytest_cellprose.sets.casetable import TableError, read_table
 from pytest_cellprose.sets.discover import discover
 
 HEADER = "id,workbook,question,expected,kind,sheet,about,reach"
@@ -282,3 +283,13 @@ def test_an_option_that_names_no_column_and_a_folder_that_is_none(
     assert "--id: no column 'key'" in capsys.readouterr().err
     assert pack(table, tmp_path / "none") == 1
     assert "--workbooks" in capsys.readouterr().err
+
+
+def test_what_is_wrong_with_a_table_says_where_in_parts(tmp_path: Path) -> None:
+    path = tmp_path / "cases.csv"
+    path.write_text("id,question\n1,a\n2,b,c\n", encoding="utf-8")
+    with pytest.raises(TableError) as caught:
+        read_table(path)
+    place = caught.value.problem.place
+    assert (place.file, place.part) == (path, "line 3")
+    assert str(caught.value) == f"{path}, line 3: 3 fields, but the header has 2"
