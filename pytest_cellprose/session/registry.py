@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import pytest
 
-from pytest_cellprose.store.ledger import PendingCall
-
 if TYPE_CHECKING:
     from pytest_cellprose.encodings.base import Encoding
     from pytest_cellprose.measure.engine import Engine
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from pytest_cellprose.plan.models import Registered
     from pytest_cellprose.providers.base import Provider
     from pytest_cellprose.questions.kind import QuestionKind
-    from pytest_cellprose.store.ledger import Refusal
+    from pytest_cellprose.store.ledger import PendingCall, Refusal
     from pytest_cellprose.store.records import Store
     from pytest_cellprose.suites.base import Suite
 
