@@ -152,6 +152,8 @@ class Run:
         """When the session ends: what could not be stored is tried again, and told."""
         keeper = self.engine.keeper
         keeper.finish()
+        with suppress(StoreError):  # a ledger that cannot be read has ended the run by now, which says so
+            self.engine.ledger.state()  # leaves it as one object
         if keeper.failure is not None:
             self.problems.append(keeper.failure)
 

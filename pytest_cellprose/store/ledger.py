@@ -2,18 +2,22 @@
 
 The ledger is a small file in the run's folder. A call reserves its expected cost before it starts and settles
 what it cost when it is over; a process that dies leaves its reservation behind, since the money may be spent.
+The file is a `LedgerState`, one JSON object. While calls run it is that object on one line and then a line for each
+reservation and settlement since; whoever reads it whole (`Ledger.state`) leaves it as the object alone.
 A call starts only if spent + reserved + its own expected cost is within its vendor's cap (protocol section 8). Where
 only the reservations of calls that still run stand in its way it waits for them, since most settle for less.
 """
 
 from __future__ import annotations
 
+import errno
+import os
 import secrets
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, Decimal
@@ -21,7 +25,7 @@ from functools import cached_property
 from pathlib import Path
 
 from filelock import FileLock
-from pydantic import Field, ValidationError
+from pydantic import Field, TypeAdapter
 
 from pytest_cellprose.models.registry import ModelSpec
 from pytest_cellprose.record.outcomes import SPEND_CAP
@@ -37,7 +41,10 @@ LONGEST_CALL = 1900.0
 """Seconds: the wall clock of a call, and a little. A reservation that is older belongs to a process that died."""
 
 MOST_LIMITS = 500
-"""So many changes of limits are kept: the file is written anew for each call."""
+"""So many changes of limits are kept."""
+
+MOST_LINES = 200
+"""A file of so many lines is written anew, as one line, before the next is added: every process reads it each time."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +125,26 @@ class Limit(Frozen):
     """UTC, ISO 8601."""
 
 
+class Opened(Frozen):
+    """A line of the file: a call was admitted."""
+
+    opened: str
+    """The name of its reservation."""
+    call: Reservation
+
+
+class Settled(Frozen):
+    """A line of the file: a call is over."""
+
+    settled: str
+    """The name of its reservation."""
+    cost: int | None
+    """Nano-dollars; None: unknown."""
+
+
+_LINE: TypeAdapter[Opened | Settled] = TypeAdapter(Opened | Settled)
+
+
 class LedgerState(Frozen):
     vendors: dict[str, Account] = Field(default_factory=dict)
     open: dict[str, Reservation] = Field(default_factory=dict)
@@ -138,24 +165,85 @@ class LedgerState(Frozen):
         """All that counts towards a vendor's cap."""
         return self.vendors.get(vendor, Account()).counted + self.reserved(vendor)
 
+    def after(self, line: Opened | Settled) -> LedgerState:
+        """The state that a line makes of this one. Raises `KeyError` for a call that is not open."""
+        if isinstance(line, Opened):
+            return self.model_copy(update={"open": {**self.open, line.opened: line.call}})
+        still_open = dict(self.open)
+        held = still_open.pop(line.settled)
+        account = self.vendors.get(held.vendor, Account()) + of_call(line.cost, held.expected)
+        return self.model_copy(update={"vendors": {**self.vendors, held.vendor: account}, "open": still_open})
+
+
+@dataclass(frozen=True)
+class _Read:
+    """The bytes of a ledger, and what they come to."""
+
+    content: bytes = b""
+    """Empty: there is no file."""
+    state: LedgerState = field(default_factory=LedgerState)
+
+    @classmethod
+    def of(cls, content: bytes) -> _Read:
+        """Raises ValueError and `KeyError`."""
+        if not _has_lines(content):
+            return cls(content, LedgerState.model_validate_json(content))
+        first, _, rest = content.partition(b"\n")
+        return cls(first + b"\n", LedgerState.model_validate_json(first)).grown(rest)
+
+    def grown(self, added: bytes) -> _Read:
+        """With whole lines added. What a process left of one when it died is no line, and its call was not made."""
+        whole = added[: added.rfind(b"\n") + 1]
+        state = self.state
+        for line in whole.splitlines():
+            state = state.after(_LINE.validate_json(line))
+        return _Read(self.content + whole, state)
+
+
+def _has_lines(content: bytes) -> bool:
+    """Whether a file has its object on one line, with others after it."""
+    first, end, _ = content.partition(b"\n")
+    return bool(end) and first.strip() != b"{"
+
+
+@dataclass
+class _Known:
+    """What this process knows of the file, so that it takes in only what was added since."""
+
+    read: _Read = _Read()
+
+    def update(self, content: bytes) -> _Read:
+        """Raises ValueError and `KeyError`."""
+        known = self.read
+        added_to = _has_lines(known.content) and content.startswith(known.content)
+        self.read = known.grown(content[len(known.content) :]) if added_to else _Read.of(content)
+        return self.read
+
 
 @dataclass(frozen=True)
 class Ledger:
-    """The file. Every change is one locked, whole replacement, so that any number of processes may use it."""
+    """The file. Every change is locked, and one whole line or one whole replacement, so that any number of processes
+    may use it."""
 
     path: Path
     before: Mapping[str, int] = field(default_factory=dict)
     """Vendor -> nano-dollars that the runs cost which this one goes on from: they count towards its caps."""
     _mutex: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
+    _known: _Known = field(default_factory=_Known, repr=False, compare=False)
+
     def state(self) -> LedgerState:
-        """Raises `StoreError` for a file that is no ledger."""
-        try:
-            return LedgerState.model_validate_json(self.path.read_bytes())
-        except FileNotFoundError:
-            return LedgerState()
-        except (OSError, ValidationError) as error:
-            raise StoreError(f"{self.path}: not a readable ledger of spending: {error}") from None
+        """What the file says, which is one JSON object then if it can be written.
+
+        Raises `StoreError` for a file that is no ledger.
+        """
+        read = self._read(_Known())
+        if _has_lines(read.content):
+            with suppress(StoreError), self._lock():
+                read = self._read(self._known)
+                if _has_lines(read.content):
+                    self._write(read.state)
+        return read.state
 
     def reserve(self, call: PendingCall, cap: int | None) -> str | Refusal | None:
         """The name of the call's reservation, or why the cap (nano-dollars) has no room for it.
@@ -164,7 +252,8 @@ class Ledger:
         """
         vendor, expected, now = call.model.vendor, call.expected_nanousd, time.time()
         with self._lock(make_folder=True):
-            state = self.state()
+            read = self._read(self._known)
+            state = read.state
             counted = state.counted(vendor) + self.before.get(vendor, 0)
             if cap is not None and counted + expected > cap:
                 if counted - state.running(vendor, now) + expected <= cap:
@@ -173,7 +262,7 @@ class Ledger:
                 return _no_room(state, vendor, expected, cap, self.before.get(vendor, 0))
             name = secrets.token_hex(8)
             held = Reservation(vendor=vendor, cell=str(call.cell), expected=expected, started=now)
-            self._write(state.model_copy(update={"open": {**state.open, name: held}}))
+            self._add_line(read, Opened(opened=name, call=held))
         return name
 
     def settle(self, name: str, cost: int | None) -> None:
@@ -182,26 +271,22 @@ class Ledger:
         Raises `StoreError`.
         """
         with self._lock():
-            state = self.state()
-            still_open = dict(state.open)
-            held = still_open.pop(name, None)
-            if held is None:
+            read = self._read(self._known)
+            if name not in read.state.open:
                 raise StoreError(f"{self.path}: the reservation of a call is gone: the file was removed or replaced")
-            account = state.vendors.get(held.vendor, Account()) + of_call(cost, held.expected)
-            vendors = {**state.vendors, held.vendor: account}
-            self._write(state.model_copy(update={"vendors": vendors, "open": still_open}))
+            self._add_line(read, Settled(settled=name, cost=cost))
 
     def note_limit(self, vendor: str, calls: int, process: str) -> None:
         """Add a new limit of calls at a time to the history."""
         limit = Limit(vendor=vendor, process=process, calls=calls, since=utc_now())
         with self._lock():
-            state = self.state()
+            state = self._read(self._known).state
             self._write(state.model_copy(update={"limits": [*state.limits, limit][-MOST_LIMITS:]}))
 
     def add(self, other: LedgerState) -> None:
         """Add what was booked elsewhere; calls that are open there stay counted here."""
         with self._lock():
-            state = self.state()
+            state = self._read(self._known).state
             vendors = dict(state.vendors)
             for vendor, account in other.vendors.items():
                 vendors[vendor] = vendors.get(vendor, Account()) + account
@@ -225,10 +310,37 @@ class Ledger:
     def _file_lock(self) -> FileLock:
         return FileLock(self.path.with_name(f".{self.path.name}.lock"))
 
+    def _read(self, known: _Known) -> _Read:
+        """Raises `StoreError` for a file that is no ledger."""
+        try:
+            return known.update(self.path.read_bytes())
+        except FileNotFoundError:
+            known.read = _Read()
+            return known.read
+        except (OSError, ValueError, KeyError) as error:
+            raise StoreError(f"{self.path}: not a readable ledger of spending: {error}") from None
+
+    def _add_line(self, read: _Read, line: Opened | Settled) -> None:
+        """Whole or not at all, like `_write`; raises OSError."""
+        text = f"{line.model_dump_json()}\n".encode()
+        if not _has_lines(read.content) or read.content.count(b"\n") >= MOST_LINES:
+            self._replace(f"{read.state.model_dump_json()}\n".encode() + text)
+            return
+        with self.path.open("rb+", buffering=0) as stream:
+            end = len(read.content)
+            stream.seek(end)
+            if stream.write(text) != len(text):
+                stream.truncate(end)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            stream.truncate()  # what a process that died left of a line
+
     def _write(self, state: LedgerState) -> None:
+        self._replace(f"{state.model_dump_json(indent=1)}\n".encode())
+
+    def _replace(self, content: bytes) -> None:
         """Whole or not at all. Not flushed to the disk: it has to survive a process, and a run no power cut."""
         temporary = self.path.with_name(f".{self.path.name}.tmp")
-        temporary.write_text(state.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        temporary.write_bytes(content)
         temporary.replace(self.path)
 
 

@@ -68,6 +68,10 @@ class Store:
         self.folder.mkdir(parents=True, exist_ok=True)
         return FileLock(lock_file(self.folder, name))
 
+    @cached_property
+    def _file_lock(self) -> FileLock:
+        return FileLock(self.folder / ".store.lock")
+
     def begin(self, manifest: Manifest) -> None:
         """Have the manifest on disk, whichever process writes it. Raises `StoreError` if it cannot be written."""
         if self.exists:
@@ -87,7 +91,8 @@ class Store:
         line = line_of(record)
         try:
             # threads queue at the mutex, so that only processes have to look again and again whether the file is free
-            with self._mutex, self.lock().acquire(poll_interval=0.005):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with self._mutex, self._file_lock.acquire(poll_interval=0.005):
                 if not self.exists:
                     self.write_manifest(manifest)
                 append_line(self.records_path(record.set), line)

@@ -9,6 +9,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -226,3 +227,73 @@ def test_what_is_admitted_was_within_the_cap(
             counted += cost if ends else expected
             running += 0 if ends else expected
         assert ledger.state().counted("anthropic") == counted
+
+
+def whole(ledger: Ledger) -> dict[str, Any]:
+    """The file as anything that reads JSON sees it."""
+    return json.loads(ledger.path.read_text())  # type: ignore[no-any-return]
+
+
+def test_whoever_reads_the_file_whole_leaves_one_json_object(ledger: Ledger) -> None:
+    ledger.settle(held(ledger.reserve(call(7), 100)), 4)
+    held(ledger.reserve(call(5), 100))
+    state = Ledger(ledger.path).state()
+    assert state == LedgerState.model_validate(whole(ledger))
+    assert (state.vendors["anthropic"].spent, state.reserved("anthropic")) == (4, 5)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_file_that_is_one_object_goes_on(ledger: Ledger, end: str) -> None:
+    before = LedgerState(vendors={"anthropic": Account(spent=60, calls=2)})
+    ledger.path.parent.mkdir()
+    ledger.path.write_text(before.model_dump_json(indent=1).replace("\n", end))
+    assert isinstance(ledger.reserve(call(41), 100), Refusal)
+    ledger.settle(held(ledger.reserve(call(40), 100)), 30)
+    assert ledger.state().vendors == {"anthropic": Account(spent=90, calls=3)}
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_a_process_that_dies_while_it_writes_takes_no_other_calls_money_with_it(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    path = tmp_path_factory.mktemp("ledger") / "ledger.json"
+    ours, other = Ledger(path), Ledger(path)
+    held(ours.reserve(call(1), None))
+    first = held(ours.reserve(call(20), None))
+    before = path.read_bytes()
+    other.settle(first, 9)
+    written = path.read_bytes()[len(before) :]
+    path.write_bytes(before + written[: data.draw(st.integers(0, len(written) - 1))])  # the rest was never written
+    last = held(data.draw(st.sampled_from([ours, Ledger(path)])).reserve(call(300), None))
+    assert ours.state().counted("anthropic") == 1 + 20 + 300
+    ours.settle(last, 4000)
+    assert Ledger(path).state().counted("anthropic") == 1 + 20 + 4000
+
+
+def test_a_line_that_is_none_is_no_ledger(ledger: Ledger) -> None:
+    name = held(ledger.reserve(call(1), None))
+    with ledger.path.open("a") as stream:
+        stream.write("garbage\n")
+    with pytest.raises(StoreError, match=r"ledger\.json: not a readable ledger"):
+        ledger.settle(name, 1)
+
+
+def test_a_file_that_was_removed_or_replaced_is_no_longer_the_ledger_of_a_call(ledger: Ledger) -> None:
+    name = held(ledger.reserve(call(1), None))
+    ledger.path.unlink()
+    with pytest.raises(StoreError, match="was removed or replaced"):
+        ledger.settle(name, 1)
+    Ledger(ledger.path).reserve(call(2), None)
+    with pytest.raises(StoreError, match="was removed or replaced"):
+        ledger.settle(name, 1)
+
+
+def test_the_file_does_not_grow_with_the_calls(ledger: Ledger) -> None:
+    other = Ledger(ledger.path)
+    sizes = []
+    for number in range(600):
+        (ledger, other)[number % 2].settle(held((other, ledger)[number % 3 % 2].reserve(call(3), None)), 2)
+        sizes.append(ledger.path.stat().st_size)
+    assert max(sizes) < 50_000  # a line for each would be 90 kB
+    assert ledger.state() == LedgerState(vendors={"anthropic": Account(spent=1200, calls=600)})
