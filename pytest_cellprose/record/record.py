@@ -116,7 +116,9 @@ class Usage(Frozen):
 
 
 class TurnUsage(Usage):
-    """One turn of an episode."""
+    """One turn of an episode; a `Usage` is one of which no more is known."""
+
+    model_config = ConfigDict(from_attributes=True)
 
     reply: str | None = None
     """The model's words; None also for the last turn, whose words are `Record.reply`."""
