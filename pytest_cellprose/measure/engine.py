@@ -223,23 +223,24 @@ class Engine:
         held = self._admission.start(pending)
         if isinstance(held, Refusal):
             return self._stored(not_measured(trial, held.outcome(), run=manifest.run, git=manifest.git))
-        cost = None
+        cost = assumed = None
         try:
             record = self._answered(trial, request)
             cost = settled_cost(record)
             if cost is None and record.assumed_nanousd is None:
                 record = record.model_copy(update={"assumed_nanousd": price.expected})
+            assumed = record.assumed_nanousd
             return self._stored(record)
         except NoMoreCalls:
             cost = 0
             raise
         finally:
-            self._settle(held, cost)
+            self._settle(held, cost, assumed)
 
-    def _settle(self, held: str, cost: int | None) -> None:
+    def _settle(self, held: str, cost: int | None, assumed: int | None) -> None:
         """What was answered is stored by now, so that a ledger that cannot be written only ends the run."""
         try:
-            self._admission.ledger.settle(held, cost)
+            self._admission.ledger.settle(held, cost, assumed)
         except StoreError as error:
             self.keeper.fail(str(error))
 

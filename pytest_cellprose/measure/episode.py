@@ -26,13 +26,11 @@ from pytest_cellprose.providers.base import (
     Turn,
 )
 from pytest_cellprose.providers.usage import judged
+from pytest_cellprose.questions.prompts import CORRECTION
 from pytest_cellprose.record.plain import plain, plain_text
 from pytest_cellprose.record.record import Outcome, Prices, Usage
 from pytest_cellprose.suites.base import Episode, PlayedCall, PlayedTurn, World
 from pytest_cellprose.wording import dollars
-
-CORRECTION = "Your last message was empty. Give your final answer now, in the form that you were asked for."
-"""What a model is told, once in an episode, after a reply without words and without tool calls."""
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,9 @@ Each question is given as id, [worksheet], text. Answer every question; where yo
 with one JSON object that maps question ids to answers, such as {"q1": 1234.5, "q2": ["Model!D41"]}, and write nothing \
 after it."""
 
+CORRECTION = "Your last message was empty. Give your final answer now, in the form that you were asked for."
+"""What a model with tools is told, once in an episode, after a reply without words and without tool calls."""
+
 _BACKTICKS = re.compile("`+")
 _BLOCK = re.compile("[^\n]*\n(`{3,})\n")
 

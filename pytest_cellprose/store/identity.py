@@ -34,6 +34,7 @@ PACKAGES = (
     "toktok-rs",
     "tiktoken",
     "toon-format",
+    "jsonschema",
 )
 """Their versions are part of a run: each has a hand in what was sent, answered, counted or scored."""
 

@@ -140,6 +140,8 @@ class Settled(Frozen):
     """The name of its reservation."""
     cost: int | None
     """Nano-dollars; None: unknown."""
+    assumed: int | None = None
+    """What is counted in its place; None: what was reserved."""
 
 
 _LINE: TypeAdapter[Opened | Settled] = TypeAdapter(Opened | Settled)
@@ -171,7 +173,9 @@ class LedgerState(Frozen):
             return self.model_copy(update={"open": {**self.open, line.opened: line.call}})
         still_open = dict(self.open)
         held = still_open.pop(line.settled)
-        account = self.vendors.get(held.vendor, Account()) + of_call(line.cost, held.expected)
+        account = self.vendors.get(held.vendor, Account()) + of_call(
+            line.cost, held.expected if line.assumed is None else line.assumed
+        )
         return self.model_copy(update={"vendors": {**self.vendors, held.vendor: account}, "open": still_open})
 
 
@@ -265,8 +269,8 @@ class Ledger:
             self._add_line(read, Opened(opened=name, call=held))
         return name
 
-    def settle(self, name: str, cost: int | None) -> None:
-        """Replace a reservation by what the call cost; None: unknown, and its expected cost stays counted.
+    def settle(self, name: str, cost: int | None, assumed: int | None = None) -> None:
+        """Replace a reservation by what the call cost; None: unknown, and `assumed` is counted, or what was reserved.
 
         Raises `StoreError`.
         """
@@ -274,7 +278,7 @@ class Ledger:
             read = self._read(self._known)
             if name not in read.state.open:
                 raise StoreError(f"{self.path}: the reservation of a call is gone: the file was removed or replaced")
-            self._add_line(read, Settled(settled=name, cost=cost))
+            self._add_line(read, Settled(settled=name, cost=cost, assumed=assumed))
 
     def note_limit(self, vendor: str, calls: int, process: str) -> None:
         """Add a new limit of calls at a time to the history."""
@@ -361,8 +365,9 @@ def _no_room(state: LedgerState, vendor: str, expected: int, cap: int, before: i
 
 def settled_cost(record: Record) -> int | None:
     """What a call's record says it cost, in nano-dollars; None if tokens may have been billed that nobody reported."""
-    unsent = record.attempts == 0 or record.outcome.policy.billed == "no"
-    return 0 if record.cost_nanousd is None and unsent else record.cost_nanousd
+    if record.attempts == 0 or record.outcome.policy.billed == "no":
+        return record.cost_nanousd or 0
+    return None if record.assumed_nanousd is not None else record.cost_nanousd
 
 
 def spent_before(store: Store) -> list[EarlierRun]:

@@ -12,10 +12,11 @@ from typing import Any, Self
 
 import pytest
 
-from pytest_cellprose.measure.episode import CORRECTION, Limits, Played, play
+from pytest_cellprose.measure.episode import Limits, Played, play
 from pytest_cellprose.measure.turns import clipped, expected_input, recorded_turns, tool_trace, totals
 from pytest_cellprose.models.pricing import cost_nanousd
 from pytest_cellprose.providers.base import ModelFailure, PathFault, Reply, Request, Tool, ToolCall, Turn
+from pytest_cellprose.questions.prompts import CORRECTION
 from pytest_cellprose.record.record import CellId, Git, ModelUsed, Prices, Record, Usage
 from pytest_cellprose.suites.base import PlayedCall, PlayedTurn
 from tests.providers.conftest import Vendor, anthropic, compat, environment, openai, server, vendor  # noqa: F401
