@@ -68,94 +68,125 @@ def manifest_with(path: Path, change: Callable[[dict[str, Any]], object]) -> byt
     return json.dumps(manifest).encode()
 
 
-def test_each_kind_of_difference_is_found(bench: Bench, check: Callable[..., tuple[int, str]]) -> None:
-    committed(bench).run(*READER)
-    path = stored(bench)
+FOLLOW = {"digest of all inputs": "differs", "experiment id": "differs"}
+"""What is over all inputs differs with any of them."""
+TREE = {"repository": "agrees; differs: uncommitted changes"}
 
-    def differing() -> dict[str, str]:
-        code, output = check("--run", path.stem)
+
+class Stored:
+    """A committed benchmark with one stored run, and what `sets check --run` finds of it."""
+
+    def __init__(self, bench: Bench, check: Callable[..., tuple[int, str]]) -> None:
+        committed(bench).run(*READER)
+        self.bench, self.path, self._check = bench, stored(bench), check
+
+    def verdicts(self) -> dict[str, str]:
+        """What does not agree, in the order of the output."""
+        code, output = self._check("--run", self.path.stem)
         assert code == (0 if "all agree" in output else 1)
         lines = [(line[2:24].strip(), line[24:]) for line in output.splitlines() if line.startswith("  ")]
         assert len(lines) == 10
         return {what: verdict for what, verdict in lines if verdict not in ("agrees", "2 agree", "3 agree", "4 agree")}
 
-    assert list(differing()) == ["versions"]  # that is, all agree: how many versions there are is not pinned here
+    def found(self) -> dict[str, str]:
+        """The same without the versions where they agree: how many there are is not pinned here."""
+        found = self.verdicts()
+        if found["versions"].endswith(" agree"):
+            del found["versions"]
+        return found
 
-    def found() -> dict[str, str]:
-        result = differing()
-        if result["versions"].endswith(" agree"):
-            del result["versions"]
-        return result
+    def edited(self, change: Callable[[dict[str, Any]], object]) -> dict[str, str]:
+        with instead(self.path, manifest_with(self.path, change)):
+            return self.found()
 
-    follow = {"digest of all inputs": "differs", "experiment id": "differs"}  # what is over all of them
-    tree = {"repository": "agrees; differs: uncommitted changes"}
 
-    alpha, beta = bench.cells / "alpha.json", bench.cells / "beta.json"
+@pytest.fixture
+def run(bench: Bench, check: Callable[..., tuple[int, str]]) -> Stored:
+    return Stored(bench, check)
+
+
+def test_a_run_agrees_with_what_it_was_made_from(run: Stored) -> None:
+    assert list(run.verdicts()) == ["versions"]
+    assert run.found() == {}
+
+
+def test_a_changed_or_absent_question_file_is_named(run: Stored) -> None:
+    alpha = run.bench.cells / "alpha.json"
     with instead(alpha, alpha.read_bytes() + b"\n"):
-        assert found() == {"question files": "agrees; differs: alpha", **tree, **follow}
+        assert run.found() == {"question files": "agrees; differs: alpha", **TREE, **FOLLOW}
     with instead(alpha, None):
-        assert found() == {
+        assert run.found() == {
             "question files": "agrees; not here: alpha",
             "workbooks": "agrees; not here: alpha",
             "encoded texts": "2 agree; not here: alpha in csv, alpha in cellprose_lean_gfm",
-            **tree,
-            **follow,
+            **TREE,
+            **FOLLOW,
         }
-    other = write_workbook(bench.pytester.path / "other.xlsx", scale=9)
+
+
+def test_a_changed_or_absent_workbook_is_named_with_its_texts(run: Stored) -> None:
+    book, beta = run.bench.cells / "beta.xlsx", run.bench.cells / "beta.json"
+    other = write_workbook(run.bench.pytester.path / "other.xlsx", scale=9)
     content = other.read_bytes()
     other.unlink()
-    with instead(bench.cells / "beta.xlsx", content):  # its question file says that it is another
-        assert found()["workbooks"] == "agrees; differs: beta"
+    with instead(book, content):  # its question file says that it is another
+        assert run.found()["workbooks"] == "agrees; differs: beta"
     questions = json.loads(beta.read_text())
     del questions["sha256"]
-    with instead(bench.cells / "beta.xlsx", content), instead(beta, json.dumps(questions).encode()):
-        changed = found()
+    with instead(book, content), instead(beta, json.dumps(questions).encode()):
+        changed = run.found()
         assert changed["workbooks"] == "agrees; differs: beta"
         assert changed["question files"] == "agrees; differs: beta"
         assert changed["encoded texts"] == "2 agree; differs: beta in csv, beta in cellprose_lean_gfm"
-    with instead(bench.cells / "beta.xlsx", None):
-        assert found()["workbooks"] == "agrees; not here: beta"
-    split = bench.cells / "split.json"
+    with instead(book, None):
+        assert run.found()["workbooks"] == "agrees; not here: beta"
+
+
+def test_a_changed_or_absent_split_is_named(run: Stored) -> None:
+    split = run.bench.cells / "split.json"
     with instead(split, split.read_bytes() + b"\n"):
-        assert found() == {
-            "split files": "differs: cells/split.json", **tree, "digest of all inputs": "differs",
-            "experiment id": "differs",
-        }  # fmt: skip
+        assert run.found() == {"split files": "differs: cells/split.json", **TREE, **FOLLOW}
     with instead(split, None):
-        assert found()["split files"] == "not here: cells/split.json"
-    with instead(bench.pytester.path / "new.txt", b"x"):
-        assert found() == {**tree, "experiment id": "differs"}
+        assert run.found()["split files"] == "not here: cells/split.json"
 
-    def edited(change: Callable[[dict[str, Any]], object]) -> dict[str, str]:
-        with instead(path, manifest_with(path, change)):
-            return found()
 
+def test_the_repository_is_held_against_the_run(run: Stored) -> None:
+    with instead(run.bench.pytester.path / "new.txt", b"x"):
+        assert run.found() == {**TREE, "experiment id": "differs"}
+    git(run.bench, "add", "-f", "results/runs")
+    git(run.bench, "commit", "-m", "the run")
+    assert run.found() == {}  # a manifest is committed after its run
+    (run.bench.pytester.path / "new.txt").write_text("x")
+    git(run.bench, "add", "-A")
+    git(run.bench, "commit", "-m", "more")
+    assert run.found() == {"repository": "agrees; differs: commit", "experiment id": "differs"}
+
+
+def test_another_method_or_other_code_is_named(run: Stored) -> None:
     for name in ("protocol", "prompts", "scorer"):
-        assert edited(lambda m, name=name: m["method"].update({name: "0" * 64})) == {
+        assert run.edited(lambda m, name=name: m["method"].update({name: "0" * 64})) == {
             "method": f"2 agree; differs: {name}"
         }
-    assert edited(lambda m: m.update(package_sha256="0" * 64)) == {"code": "2 agree; differs: this package"}
-    assert edited(lambda m: m["encoding_code"].update(csv="0" * 64)) == {"code": "2 agree; differs: csv"}
-    assert edited(lambda m: m["versions"].update(numpy="0"))["versions"].endswith(" agree; differs: numpy")
-    assert edited(lambda m: m["encoding_versions"].update(csv="0"))["versions"].endswith("differs: encoding csv")
-    assert edited(lambda m: m["encoded"]["sha256"]["alpha"].update(csv="0" * 64)) == {
+    assert run.edited(lambda m: m.update(package_sha256="0" * 64)) == {"code": "2 agree; differs: this package"}
+    assert run.edited(lambda m: m["encoding_code"].update(csv="0" * 64)) == {"code": "2 agree; differs: csv"}
+    assert run.edited(lambda m: m["versions"].update(numpy="0"))["versions"].endswith(" agree; differs: numpy")
+    assert run.edited(lambda m: m["encoding_versions"].update(csv="0"))["versions"].endswith("differs: encoding csv")
+
+
+def test_another_text_digest_or_order_is_named(run: Stored) -> None:
+    assert run.edited(lambda m: m["encoded"]["sha256"]["alpha"].update(csv="0" * 64)) == {
         "encoded texts": "3 agree; differs: alpha in csv"
     }
-    assert edited(lambda m: m.update(inputs_sha256="0" * 64)) == {"digest of all inputs": "differs"}
-    assert edited(lambda m: m.update(experiment="0" * 64)) == {"experiment id": "differs"}
-    assert edited(lambda m: m["matrix"].update(repeats=2)) == {"experiment id": "differs"}
-    assert edited(lambda m: m["matrix"]["encodings"].reverse()) == {"experiment id": "differs"}
-    for absent in ("experiment", "inputs_sha256"):
-        assert "not on record" in edited(lambda m, absent=absent: m.pop(absent)).values()
-    assert edited(lambda m: m.pop("method"))["method"] == "not on record: protocol, prompts, scorer"
+    assert run.edited(lambda m: m.update(inputs_sha256="0" * 64)) == {"digest of all inputs": "differs"}
+    assert run.edited(lambda m: m.update(experiment="0" * 64)) == {"experiment id": "differs"}
+    assert run.edited(lambda m: m["matrix"].update(repeats=2)) == {"experiment id": "differs"}
+    assert run.edited(lambda m: m["matrix"]["encodings"].reverse()) == {"experiment id": "differs"}
 
-    git(bench, "add", "-f", "results/runs")
-    git(bench, "commit", "-m", "the run")
-    assert found() == {}  # a manifest is committed after its run
-    (bench.pytester.path / "new.txt").write_text("x")
-    git(bench, "add", "-A")
-    git(bench, "commit", "-m", "more")
-    assert found() == {"repository": "agrees; differs: commit", "experiment id": "differs"}
+
+def test_what_an_older_run_has_not_on_record_is_said(run: Stored) -> None:
+    for absent in ("experiment", "inputs_sha256"):
+        assert "not on record" in run.edited(lambda m, absent=absent: m.pop(absent)).values()
+    assert run.edited(lambda m: m.pop("method"))["method"] == "not on record: protocol, prompts, scorer"
 
 
 def test_a_final_run_has_every_text_on_record_and_nothing_held_out_is_told(
