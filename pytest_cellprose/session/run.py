@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from operator import itemgetter
 from typing import Any, NoReturn
 
 import pytest
@@ -72,7 +73,9 @@ class Run:
     @cached_property
     def position(self) -> dict[CellId, int]:
         """Every planned cell with its place in the plan's order."""
-        return {cell: place for place, cell in enumerate(self.spec.manifest.matrix.cells())}
+        whole = self.spec.manifest.shard is None
+        planned = self.cells if whole else self.spec.manifest.matrix.cells()  # each cell once in memory
+        return {cell: place for place, cell in enumerate(planned)}
 
     @cached_property
     def cells(self) -> list[CellId]:
@@ -169,10 +172,10 @@ class Run:
 
 def in_plan_order(run: Run, items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """The items with those that take a cell in the plan's order; every other item keeps its place."""
-    takers = [item for item in items if cell_of(item) in run.position]
-    ordered = iter(sorted(takers, key=lambda item: run.position[cell_of(item)]))  # type: ignore[index]
-    taking = set(map(id, takers))
-    return [next(ordered) if id(item) in taking else item for item in items]
+    places = [None if (cell := cell_of(item)) is None else run.position.get(cell) for item in items]
+    takers = [(place, item) for place, item in zip(places, items, strict=True) if place is not None]
+    ordered = (item for _, item in sorted(takers, key=itemgetter(0)))
+    return [item if place is None else next(ordered) for place, item in zip(places, items, strict=True)]
 
 
 def select(run: Run, cells: Iterable[CellId | None]) -> None:
