@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pytest_cellprose.encodings import encode
     from pytest_cellprose.encodings.base import Encoding
     from pytest_cellprose.models.registry import ModelSpec
-    from pytest_cellprose.providers.base import ModelFailure, PathFault, Provider, Reply, Request
+    from pytest_cellprose.providers.base import ModelFailure, PathFault, Provider, Reply, Request, Tool, ToolCall
     from pytest_cellprose.questions.kind import QuestionKind
     from pytest_cellprose.questions.schema import Question, QuestionFile
     from pytest_cellprose.record.record import CellId, Prices, Record, Usage
@@ -48,6 +48,8 @@ _HOME = {
     "Refusal": "store.ledger",
     "Reply": "providers.base",
     "Request": "providers.base",
+    "Tool": "providers.base",
+    "ToolCall": "providers.base",
     "Usage": "record.record",
     **dict.fromkeys(("Check", "Episode", "Opening", "Suite", "SuiteError", "Task", "Variant", "World"), "suites.base"),
     "Workbook": "workbook.model",
@@ -79,6 +81,8 @@ __all__ = [
     "Suite",
     "SuiteError",
     "Task",
+    "Tool",
+    "ToolCall",
     "Usage",
     "Variant",
     "Workbook",

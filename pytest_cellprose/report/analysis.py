@@ -377,7 +377,13 @@ def _against(manifest: Manifest, sides: Mapping[str, Side], workbooks: int, *, w
         role, own, theirs = sides[baseline].role, means[manifest.challenger], means[baseline]
         reference = CSV if manifest.suite == SPREADSHEETS else baseline
         numbers, verdict = compare(
-            own, theirs, means.get(reference), planned=workbooks, whole=whole, reference=reference
+            own,
+            theirs,
+            means.get(reference),
+            planned=workbooks,
+            whole=whole,
+            reference=reference,
+            task=manifest.axes[1],
         )
         common = own.keys() & theirs.keys()
         alone = leave_one_out({name: own[name] for name in common}, {name: theirs[name] for name in common})

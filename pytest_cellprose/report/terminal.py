@@ -85,7 +85,7 @@ def _group(report: Report, label: str, of_set: SetReport, group: Group, look: _L
         moved = {name: against for name, against in compared.items() if _influence(against)}
         if moved:
             tier = " (long prompts: above a price tier)" if any(map(figures.long_prompts, moved.values())) else ""
-            parts.append(indented(f"The same, each workbook left out in turn{tier}:"))
+            parts.append(indented(f"The same, each {report.axes[1]} left out in turn{tier}:"))
             parts.append(Padding(_influences(moved, look), (0, 0, 0, 4)))
     return parts
 

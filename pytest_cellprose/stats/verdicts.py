@@ -40,27 +40,28 @@ def compare(
     *,
     whole: bool = True,
     reference: str = "csv",
+    task: str = "workbook",
 ) -> Comparison:
     """Compare on the workbooks that both sides completed; a verdict needs all that are planned.
 
     Each side maps workbook name -> mean over the repeats, for the workbooks on which every planned repeat was
     measured; `guard` is the same for the encoding `reference`, against which a win must hold its accuracy, None when
     it is not in the plan. `planned` is how many workbooks the plan has. `whole`: whether everything else was measured
-    that a verdict is made to wait for.
+    that a verdict is made to wait for. `task` is what a workbook is called.
     """
     common = challenger.keys() & baseline.keys()
     if not common:
-        return Comparison(None, Verdict(None, "no workbook was completed on both sides"))
+        return Comparison(None, Verdict(None, f"no {task} was completed on both sides"))
     numbers = paired_bootstrap({name: challenger[name] for name in common}, {name: baseline[name] for name in common})
     if len(common) < planned:
-        return Comparison(numbers, Verdict(None, f"incomplete: {len(common)} of {planned} workbooks"))
+        return Comparison(numbers, Verdict(None, f"incomplete: {len(common)} of {planned} {task}s"))
     if not whole:
         return Comparison(numbers, Verdict(None, "incomplete: other cells of this set were not measured"))
     verdict = judge(numbers)
     if verdict.word == "win" and (guard is None or numbers.baseline_accuracy > 0):  # a side with nothing right has lost
         verdict = _guarded(verdict.reason, challenger, guard, planned, reference)
     if verdict.word is not None and verdict.reason != ONE_WORKBOOK and planned < FEW:
-        verdict = verdict._replace(reason=f"{verdict.reason}; {planned} workbook{'s' if planned > 1 else ''} only")
+        verdict = verdict._replace(reason=f"{verdict.reason}; {planned} {task}{'s' if planned > 1 else ''} only")
     return Comparison(numbers, verdict)
 
 
