@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
-from warnings import WarningMessage
 
 import pytest
 
 from pytest_cellprose.options import add_options
+from pytest_cellprose.session.warnings import PlainWarnings, SealedWarnings
 
 if TYPE_CHECKING:
     from pytest_cellprose.cell import Cell
@@ -88,7 +88,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         _take_up(config, machines.arrive(session))
     else:
         _take_up(config, arrive(config))
-    config.pluginmanager.register(_PlainWarnings(), "cellprose-warnings")
+    config.pluginmanager.register(PlainWarnings(), "cellprose-warnings")
 
 
 def _has_header(config: pytest.Config) -> bool:
@@ -96,34 +96,12 @@ def _has_header(config: pytest.Config) -> bool:
     return config.get_verbosity() >= 0 and not config.option.no_header
 
 
-class _PlainWarnings:
-    """In xdist's workers: warnings that can be passed on."""
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_warning_recorded(self, warning_message: WarningMessage) -> None:
-        from pytest_cellprose.record.plain import plain, sendable_integer
-
-        if isinstance(warning_message.message, Warning):
-            warning_message.message.args = plain(warning_message.message.args, integer=sendable_integer)
-
-
-class _SealedWarnings:
-    """In a run that has held-out workbooks: a test's warning says where and of what kind, for it may quote a reply."""
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_warning_recorded(self, warning_message: WarningMessage, nodeid: str) -> None:
-        from pytest_cellprose.session.letters import WITHHELD
-
-        if nodeid and isinstance(warning_message.message, Warning):
-            warning_message.message.args = (WITHHELD,)
-
-
 def _take_up(config: pytest.Config, run: Run | None) -> None:
     config.stash[RUN] = run
     if run is not None:
         config.pluginmanager.register(run.tests, "cellprose-tests")
         if run.engine.has_heldout:
-            config.pluginmanager.register(_SealedWarnings(), "cellprose-sealed-warnings")
+            config.pluginmanager.register(SealedWarnings(), "cellprose-sealed-warnings")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -12,7 +12,7 @@ from pytest_cellprose.encodings.gfm import escape_cell, one_line, split_cells
 from pytest_cellprose.encodings.names import name_text, names_in_use, read_name
 from pytest_cellprose.encodings.tables import read_table, table_text
 from pytest_cellprose.encodings.values import exact_text, put, read_value, sheet_heading
-from pytest_cellprose.workbook.formulas import display
+from pytest_cellprose.workbook.displayed import display
 from pytest_cellprose.workbook.model import Cell, DefinedName, Formula, Workbook, Worksheet
 from pytest_cellprose.workbook.patterns import is_block
 from pytest_cellprose.workbook.refs import Range, cell_name

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from pytest_cellprose.workbook.formulas import display, tokens
+from pytest_cellprose.workbook.displayed import display
+from pytest_cellprose.workbook.formulas import tokens
 from pytest_cellprose.workbook.model import DefinedName
 from pytest_cellprose.workbook.refs import quote_sheet, split_sheet
 

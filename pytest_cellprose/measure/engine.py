@@ -25,8 +25,9 @@ from pytest_cellprose.record.outcomes import INTERRUPTED
 from pytest_cellprose.record.record import CellId, Outcome, Record, SetName
 from pytest_cellprose.store.keeper import Keeper, NoMoreCalls
 from pytest_cellprose.store.layout import StoreError
-from pytest_cellprose.store.ledger import Ledger, PendingCall, Refusal, settled_cost
+from pytest_cellprose.store.ledger import Ledger, PendingCall, Refusal
 from pytest_cellprose.store.records import Index, Measured, Store, lineage
+from pytest_cellprose.store.spending import settled_cost
 from pytest_cellprose.suites.base import InputChanged, Opening, OpeningFault, Suite, Task
 from pytest_cellprose.workbook.model import WorkbookError
 

@@ -35,7 +35,6 @@ from pytest_cellprose.questions.problem import Problem
 from pytest_cellprose.record.record import Git, utc_now
 from pytest_cellprose.store.identity import experiment_id, git_state, new_run_id, versions, with_encoded
 from pytest_cellprose.store.layout import StoreError
-from pytest_cellprose.store.ledger import nanousd, spent_before
 from pytest_cellprose.store.manifest import (
     SPREADSHEETS,
     EarlierRun,
@@ -49,6 +48,7 @@ from pytest_cellprose.store.manifest import (
 )
 from pytest_cellprose.store.records import Store, open_run
 from pytest_cellprose.store.shards import parts, parts_deviation, shard_cells
+from pytest_cellprose.store.spending import nanousd, spent_before
 from pytest_cellprose.wording import counted, relative
 
 
@@ -81,7 +81,7 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
     else:
         tasks = planned_tasks(suite, settings, draft)
     readable = any(suite.unreadable(variant) is None for variant in tasks.variants)
-    models = planned_models(settings, registered, readable or suite.name == SPREADSHEETS, draft)
+    models = planned_models(settings, registered, draft, reader=readable or suite.name == SPREADSHEETS)
     left_out = planned_out(models, suite, tasks.variants)
     if settings.models is not None and settings.encodings is not None:
         draft.problems += [Problem(f"{out.model} with {out.encoding}: {out.reason}") for out in left_out]

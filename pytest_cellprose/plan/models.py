@@ -67,7 +67,7 @@ def planned_encodings(settings: Settings, registered: Registered, draft: Draft) 
     return [known[name] for name in names if name in known]
 
 
-def planned_models(settings: Settings, registered: Registered, reader: bool, draft: Draft) -> list[ModelSpec]:
+def planned_models(settings: Settings, registered: Registered, draft: Draft, *, reader: bool = True) -> list[ModelSpec]:
     """Those that were named, by option or ini, or the mode's own; what is wrong goes into `draft`.
 
     `reader`: whether the offline reader can read what is asked.

@@ -53,7 +53,7 @@ def suite_of(settings: Settings, registered: Registered, draft: Draft) -> Suite 
     name, folder = next(iter(named.items()), (SPREADSHEETS, Path()))
     if name not in registered.suites:
         known = ", ".join(registered.suites)
-        draft.refuse(f"{folder / SPLIT_FILE}: suite: unknown suite {name!r}: known are {known}")
+        draft.refuse(f"{folder / SPLIT_FILE}: suite: none of this name is known: known are {known}")
         return None
     return registered.suites[name]
 

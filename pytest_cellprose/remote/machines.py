@@ -35,7 +35,8 @@ from pytest_cellprose.session.schedule import place_of
 from pytest_cellprose.session.worker import ORIGIN, PLAN, WorkerRun, received_run
 from pytest_cellprose.store.account import Account, of_call
 from pytest_cellprose.store.layout import StoreError, ledger_name
-from pytest_cellprose.store.ledger import LedgerState, settled_cost
+from pytest_cellprose.store.ledger import LedgerState
+from pytest_cellprose.store.spending import settled_cost
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

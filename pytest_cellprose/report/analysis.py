@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from statistics import fmean
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from pytest_cellprose.method.roles import REFERENCE as CSV
 from pytest_cellprose.method.roles import ROLES, Role
@@ -17,27 +17,21 @@ from pytest_cellprose.providers.hosts import elsewhere
 from pytest_cellprose.record.record import CellId, Record, SetName
 from pytest_cellprose.report import attempts, figures
 from pytest_cellprose.report.attempts import Attempt, Attempts
+from pytest_cellprose.report.comparisons import Side, against_baselines, completed_by_all
 from pytest_cellprose.report.limitations import SET_LABELS, limitations
 from pytest_cellprose.report.model import (
-    Against,
     CellCounts,
     EncodingReport,
     Fault,
-    LongPrompts,
     ModelFacts,
     ModelReport,
     Refused,
     Report,
     SetReport,
-    WithoutOne,
 )
 from pytest_cellprose.report.pairs import paired
-from pytest_cellprose.stats import LeaveOneOut, Verdict, WorkbookMean, compare, leave_one_out
-from pytest_cellprose.store.manifest import SPREADSHEETS, Manifest, ModelEntry, WorkbookEntry
+from pytest_cellprose.store.manifest import Manifest, ModelEntry, WorkbookEntry
 from pytest_cellprose.store.shards import missing_shards, own_cells
-
-_ORDER: tuple[Role, ...] = ("primary", "reference", "secondary", "other", "reported")
-"""Of the baselines, the ones that matter most first."""
 
 Cells: TypeAlias = Mapping[CellId, Attempt]
 
@@ -271,7 +265,7 @@ def _model(
     }
     nominal = any(record.prices.nominal for side in sides.values() for record in side.calls)
     complete = all(cell in measured for cell in planned)
-    common = _common(sides.values())
+    common = completed_by_all(sides.values())
     compared_on = [book.name for book in workbooks if complete or book.name in common]
     rows = {encoding: side.on(compared_on) for encoding, side in sides.items()}
     csv = rows.get(CSV, [])
@@ -284,42 +278,11 @@ def _model(
         workbooks=[book.name for book in workbooks],
         compared_on=compared_on,
         encodings={encoding: _encoding(side, rows[encoding], csv) for encoding, side in sides.items()},
-        against=_against(manifest, sides, len(workbooks), whole=complete or manifest.mode != "final"),
+        against=against_baselines(manifest, sides, len(workbooks), whole=complete or manifest.mode != "final"),
         paired=paired(
             {encoding: calls for encoding, calls in rows.items() if encoding != "none"}, baseline, complete=complete
         ),
     )
-
-
-class Side(NamedTuple):
-    """What was planned and measured of one encoding, of one model and set."""
-
-    role: Role
-    cells: Sequence[CellId]
-    calls: Sequence[Attempt]
-    faults: Sequence[Attempt]
-
-    def completed(self) -> dict[str, list[Attempt]]:
-        """The workbooks of which every planned repeat was measured."""
-        planned = Counter(cell.workbook for cell in self.cells)
-        groups = attempts.by_workbook(self.calls)
-        return {workbook: calls for workbook, calls in groups.items() if len(calls) == planned[workbook]}
-
-    def on(self, workbooks: Sequence[str]) -> list[Attempt]:
-        """The calls about these workbooks; none if it did not complete them all."""
-        completed = self.completed()
-        if any(workbook not in completed for workbook in workbooks):
-            return []
-        return [call for workbook in workbooks for call in completed[workbook]]
-
-
-def _common(sides: Iterable[Side]) -> set[str]:
-    """The workbooks that every side completed, of those that completed any; the control alone is asked last."""
-    completed = [(side.role, set(side.completed())) for side in sides]
-    compared = [found for role, found in completed if found and role != "control"] or [
-        found for _, found in completed if found
-    ]
-    return set.intersection(*compared) if compared else set()
 
 
 def _role(encoding: str, challenger: str) -> Role:
@@ -360,67 +323,6 @@ def _cost_per_correct(cost: float | None, accuracy: float | None) -> float | Non
     if accuracy == 0:
         return float("inf") if cost else None
     return cost / accuracy
-
-
-def _against(manifest: Manifest, sides: Mapping[str, Side], workbooks: int, *, whole: bool) -> dict[str, Against]:
-    """The challenger against every other encoding but the control, the primary baselines first.
-
-    `workbooks` are planned; `whole` is as `compare` takes it.
-    """
-    if manifest.challenger not in sides:
-        return {}
-    calls = {encoding: side.completed() for encoding, side in sides.items()}
-    means = {encoding: _means(completed) for encoding, completed in calls.items()}
-    baselines = [encoding for encoding, side in sides.items() if side.role in _ORDER]
-    result = {}
-    for baseline in sorted(baselines, key=lambda encoding: _ORDER.index(sides[encoding].role)):
-        role, own, theirs = sides[baseline].role, means[manifest.challenger], means[baseline]
-        reference = CSV if manifest.suite == SPREADSHEETS else baseline
-        numbers, verdict = compare(
-            own,
-            theirs,
-            means.get(reference),
-            planned=workbooks,
-            whole=whole,
-            reference=reference,
-            task=manifest.axes[1],
-        )
-        common = own.keys() & theirs.keys()
-        alone = leave_one_out({name: own[name] for name in common}, {name: theirs[name] for name in common})
-        if role == "reported":
-            untested = "reported, not tested" + ("" if verdict.word else f"; {verdict.reason}")
-            shown = Verdict(None, untested)
-        else:
-            shown = verdict
-        result[baseline] = Against(
-            role=role,
-            complete=verdict.word is not None,
-            workbooks=numbers.workbooks if numbers else 0,
-            ratio=numbers.ratio if numbers else None,
-            interval=numbers.interval if numbers else None,
-            accuracy_difference=numbers.accuracy_difference if numbers else None,
-            accuracy_interval=numbers.accuracy_interval if numbers else None,
-            without_one=None if alone is None else _without_one(alone),
-            long_prompts=LongPrompts(
-                challenger=_long_prompts(calls[manifest.challenger], common),
-                baseline=_long_prompts(calls[baseline], common),
-            ),
-            verdict=shown.word,
-            reason=shown.reason,
-        )
-    return result
-
-
-def _means(completed: Mapping[str, Sequence[Attempt]]) -> dict[str, WorkbookMean]:
-    return {workbook: attempts.workbook_mean(calls) for workbook, calls in completed.items()}
-
-
-def _without_one(alone: LeaveOneOut) -> WithoutOne:
-    return WithoutOne(lowest=alone.lowest, highest=alone.highest, workbook=alone.workbook, ratio=alone.without_it)
-
-
-def _long_prompts(completed: Mapping[str, Sequence[Attempt]], workbooks: Iterable[str]) -> int:
-    return sum(call.long_prompts for workbook in workbooks for call in completed[workbook])
 
 
 def _facts(entry: ModelEntry, manifest: Manifest, known: Cells) -> ModelFacts:

@@ -12,8 +12,18 @@ from pytest_cellprose.report import figures
 from pytest_cellprose.report.escape import code, text
 from pytest_cellprose.report.groups import Group, groups
 from pytest_cellprose.report.limitations import SET_LABELS
+from pytest_cellprose.report.markup import bullets, counts, sentence, table
 from pytest_cellprose.report.model import Against, ModelReport, Refused, Report, SetReport
-from pytest_cellprose.wording import NOTHING, counted, dollar
+from pytest_cellprose.report.model_tables import (
+    counted_tables,
+    encodings_table,
+    frontier_table,
+    influence_table,
+    kinds_tables,
+    paired_table,
+    resources_table,
+)
+from pytest_cellprose.wording import NOTHING, counted
 
 
 def render(report: Report) -> str:
@@ -41,7 +51,7 @@ def _facts(report: Report) -> Iterator[str]:
         if any(of_set.models[alias].nominal for of_set in report.sets.values() if alias in of_set.models)
     ]
     unspent = f"; the costs of {', '.join(map(text, nominal))} are nominal and were not spent" if nominal else ""
-    yield _list(
+    yield bullets(
         [
             f"Mode: {report.mode}",
             f"From {report.started} to {report.finished or 'an end that was not recorded'}",
@@ -101,15 +111,15 @@ def _headline(report: Report) -> Iterator[str]:
         for name in report.sets:
             plain = {alias: model for of, alias, model in compared if of == name and not model.note}
             if plain:
-                yield f"### {_sentence(SET_LABELS[name])}"
+                yield f"### {sentence(SET_LABELS[name])}"
                 yield _verdict_table(plain)
             for of, alias, model in compared:
                 if of == name and model.note:
-                    yield f"### {_sentence(SET_LABELS[name])}, {text(alias)}"
+                    yield f"### {sentence(SET_LABELS[name])}, {text(alias)}"
                     yield f"*{text(model.note)}*"
                     yield _verdict_table({alias: model})
     yield "### Limitations"
-    yield _list(map(text, report.limitations))
+    yield bullets(map(text, report.limitations))
 
 
 def _verdict_table(models: dict[str, ModelReport]) -> str:
@@ -118,7 +128,7 @@ def _verdict_table(models: dict[str, ModelReport]) -> str:
         for alias, model in models.items()
         for name, against in figures.measured(model).items()
     ]
-    return _table(["model", *_AGAINST], rows, right=("ratio",))
+    return table(["model", *_AGAINST], rows, right=("ratio",))
 
 
 _AGAINST = ["baseline", "role", "ratio", "interval", "accuracy, points", "verdict", "reason"]
@@ -140,7 +150,7 @@ def _against_cells(name: str, against: Against) -> list[str]:
 
 
 def _set(report: Report, label: str, of_set: SetReport) -> Iterator[str]:
-    yield f"## {_sentence(label)}: the numbers"
+    yield f"## {sentence(label)}: the numbers"
     yield f"{figures.size(report, of_set)}, {counted(report.repeats, 'repeat')}."
     if not of_set.models:
         yield (
@@ -151,215 +161,29 @@ def _set(report: Report, label: str, of_set: SetReport) -> Iterator[str]:
         for alias, model in group.models.items():
             if (said := figures.compared_on(model)) is not None:
                 whose = "" if group.by_model else f"{text(alias)} is "
-                yield f"{whose}{text(said)}." if whose else f"{_sentence(text(said))}."
-        for title, table in _tables(report, group):
+                yield f"{whose}{text(said)}." if whose else f"{sentence(text(said))}."
+        for title, made in _tables(report, group):
             notes = "".join(f"*{text(note)}*\n\n" for note in group.notes)
-            yield f"**{title}**\n\n{notes}{table}"
+            yield f"**{title}**\n\n{notes}{made}"
 
 
 def _tables(report: Report, group: Group) -> Iterator[tuple[str, str]]:
-    yield "Accuracy, tokens and cost, mean per call", _encodings(group)
+    yield "Accuracy, tokens and cost, mean per call", encodings_table(group)
     for model in group.models.values():
         compared = figures.measured(model)
         if compared:
             cost = "Nominal cost" if model.nominal else "Cost"
             rows = [_against_cells(name, against) for name, against in compared.items()]
             title = f"{cost} per correct, {code(report.challenger)} over each baseline"
-            yield title, _table(_AGAINST, rows, right=("ratio",))
-            yield "What hangs on one workbook", _influence(compared)
-    yield from _kinds(group)
-    yield from _counted(group)
-    yield "Frontier", _frontier(group)
-    yield "Resources", _resources(group)
+            yield title, table(_AGAINST, rows, right=("ratio",))
+            yield "What hangs on one workbook", influence_table(compared)
+    yield from kinds_tables(group)
+    yield from counted_tables(group)
+    yield "Frontier", frontier_table(group)
+    yield "Resources", resources_table(group)
     for model in group.models.values():
         if model.paired.rows:
-            yield "Paired comparisons", _paired(model)
-
-
-def _influence(compared: Mapping[str, Against]) -> str:
-    heads = ["baseline", "ratio", "lowest", "highest", "farthest without", "then", "long prompts", "of the baseline"]
-    rows = []
-    for name, against in compared.items():
-        one, crossed = against.without_one, against.long_prompts
-        moved = [NOTHING] * 4
-        if one is not None:
-            moved = [
-                figures.ratio(one.lowest),
-                figures.ratio(one.highest),
-                code(one.workbook),
-                figures.ratio(one.ratio),
-            ]
-        rows.append(
-            [code(name), figures.ratio(against.ratio), *moved, f"{crossed.challenger:,}", f"{crossed.baseline:,}"]
-        )
-    return _table(heads, rows, right=("ratio", "lowest", "highest", "then", "long prompts", "of the baseline")) + (
-        "\n\nLowest and highest ratio when each workbook is left out in turn, and the workbook whose absence moves it "
-        "most. *Long prompts* are priced at the rates of a higher tier: the challenger's, and the baseline's."
-    )
-
-
-def _encodings(group: Group) -> str:
-    heads = [
-        group.head,
-        "accuracy",
-        "by question",
-        "input tokens",
-        "output tokens",
-        *_nominal(group, "cost per call", "cost per correct"),
-        "calls",
-        "failed",
-        "faulted",
-    ]
-    rows = []
-    for (name, row), call, correct in zip(group.rows.items(), *figures.cost_columns(group.rows.values()), strict=True):
-        rows.append(
-            [
-                code(name),
-                figures.percent(row.accuracy),
-                figures.percent(row.accuracy_by_question),
-                figures.tokens(row.input_tokens),
-                figures.tokens(row.output_tokens),
-                call,
-                correct,
-                f"{row.calls} of {row.planned}",
-                _counts(row.failures) or "0",
-                _counts(row.faults) or "0",
-            ]
-        )
-    return (
-        _table(heads, rows, right=("rest",))
-        + "\n\nAccuracy is the mean over workbooks, the unit that is resampled; *by question* weighs every "
-        "question alike."
-    )
-
-
-def _nominal(group: Group, *heads: str) -> list[str]:
-    """Headings of costs."""
-    return [f"nominal {head}" if group.nominal else head for head in heads]
-
-
-def _counts(kinds: dict[str, int]) -> str:
-    return text(figures.kinds(kinds))
-
-
-def _kinds(group: Group) -> Iterator[tuple[str, str]]:
-    kinds = sorted({kind for row in group.rows.values() for kind in row.by_kind})
-    if not kinds:
-        return
-    rows = []
-    for name, row in group.rows.items():
-        cells = [code(name)]
-        for kind in kinds:
-            score = row.by_kind.get(kind)
-            cells.append(f"{figures.percent(score.accuracy)} of {score.questions:,}" if score else NOTHING)
-        rows.append([*cells, _counts(row.failures) or NOTHING])
-    table = _table([group.head, *map(text, kinds), "failed calls"], rows, right=("rest",))
-    yield "Where answers fail", table + "\n\nAccuracy on the questions of each kind, every question alike."
-
-
-def _counted(group: Group) -> Iterator[tuple[str, str]]:
-    rows = [
-        [
-            code(name),
-            text(counted.counter),
-            figures.tokens(counted.tokens),
-            figures.ratio(counted.over_csv),
-            figures.tokens(row.input_tokens),
-        ]
-        for name, row in group.rows.items()
-        for counted in row.counted
-    ]
-    if rows:
-        heads = [group.head, "tokenizer", "tokens of the prompt", "over csv", "input tokens billed"]
-        yield "Tokenizer counts", _table(heads, rows, right=("rest",))
-
-
-def _frontier(group: Group) -> str:
-    heads = [
-        group.head,
-        "calls",
-        "passes",
-        "95% (Jeffreys)",
-        *_nominal(group, "cost per call", "cost per pass"),
-        "tokens per call",
-        "median time",
-    ]
-    found = [(name, row.frontier, row.resources) for name, row in group.rows.items()]
-    rows = [
-        [
-            code(name),
-            str(frontier.calls),
-            f"{frontier.passes} ({figures.percent(frontier.passes / frontier.calls)})",
-            figures.percent_interval(frontier.pass_interval),
-            dollar(frontier.cost_per_call),
-            dollar(frontier.cost_per_pass),
-            figures.tokens(frontier.tokens_per_call),
-            figures.seconds(resources.median_seconds),
-        ]
-        for name, frontier, resources in found
-        if frontier and resources
-    ]
-    return _table(heads, rows, right=("rest",)) + (
-        "\n\nA pass is a call with every question right. Calls are counted, not workbooks: repeats of a workbook "
-        "are not independent, so with repeats the interval is too narrow."
-    )
-
-
-def _resources(group: Group) -> str:
-    heads = [
-        group.head,
-        "input per call",
-        "output per call",
-        "cached",
-        "median time",
-        "p90",
-        "summed",
-        *_nominal(group, "cost", "cost as billed"),
-    ]
-    rows = [
-        [
-            code(name),
-            figures.tokens(used.input_per_call),
-            figures.tokens(used.output_per_call),
-            figures.percent(used.cached_share),
-            figures.seconds(used.median_seconds),
-            figures.seconds(used.p90_seconds),
-            figures.seconds(used.summed_seconds),
-            dollar(used.cost),
-            dollar(used.cost_as_billed),
-        ]
-        for name, row in group.rows.items()
-        if (used := row.resources)
-    ]
-    return _table(heads, rows, right=("rest",)) + (
-        "\n\nInput includes cached tokens, and the cost prices them as uncached; *as billed* prices them at the "
-        "cache rate and is in no verdict."
-    )
-
-
-def _paired(model: ModelReport) -> str:
-    heads = ["A", "B", "workbooks", "both passed", "A only", "B only", "both failed", "tied", "p", "p (Holm)", ""]
-    rows = [
-        [
-            code(row.a),
-            code(row.b),
-            str(row.workbooks),
-            str(row.both_passed),
-            str(row.a_only),
-            str(row.b_only),
-            str(row.both_failed),
-            str(row.tied),
-            figures.p_value(row.p),
-            figures.p_value(row.p_holm),
-            text(row.finding),
-        ]
-        for row in model.paired.rows
-    ]
-    left_out = max((row.left_out for row in model.paired.rows), default=0)
-    note = text(model.paired.note)
-    if left_out:
-        note += f" Up to {counted(left_out, 'workbook')} per pair left out for want of a score."
-    return f"{_table(heads, rows)}\n\n{note}"
+            yield "Paired comparisons", paired_table(model)
 
 
 def _cases(report: Report) -> Iterator[str]:
@@ -377,19 +201,19 @@ def _cases(report: Report) -> Iterator[str]:
         "Questions whose recorded truth is what the workbook says and what the scorer grades as right. The others "
         "were not asked; one may have several reasons."
     )
-    yield _table(["set", "certified", "left out"], rows, right=("certified",))
+    yield table(["set", "certified", "left out"], rows, right=("certified",))
     listed = [
         f"{code(workbook.name)} {text(name)}: {text(', '.join(reasons))}"
         for workbook in report.workbooks
         for name, reasons in workbook.uncertified.items()
     ]
     if listed:
-        yield _list(listed)
+        yield bullets(listed)
 
 
 def _failures(report: Report) -> Iterator[str]:
     rows = [
-        [text(alias), code(encoding), label, _counts(row.failures) or "0", _counts(row.faults) or "0"]
+        [text(alias), code(encoding), label, counts(row.failures) or "0", counts(row.faults) or "0"]
         for label, of_set in ((SET_LABELS[name], of_set) for name, of_set in report.sets.items())
         for alias, model in of_set.models.items()
         for encoding, row in model.encodings.items()
@@ -397,12 +221,12 @@ def _failures(report: Report) -> Iterator[str]:
     ]
     yield "## Failures and faults"
     if rows:
-        yield _table(["model", report.axes[0], "set", "failures (score 0)", "faults (no score)"], rows)
+        yield table(["model", report.axes[0], "set", "failures (score 0)", "faults (no score)"], rows)
     else:
         yield "None."
     if report.faults:
         yield "Cells without a score:"
-        yield _list(
+        yield bullets(
             f"{code(fault.cell)}: {text(fault.kind)}{f' ({text(fault.detail)})' if fault.detail else ''}"
             for fault in report.faults
         )
@@ -426,12 +250,12 @@ def _refused(refused: Iterable[Refused]) -> str:
         ]
         for each in refused
     ]
-    return _table(heads, rows, right=("calls",))
+    return table(heads, rows, right=("calls",))
 
 
 def _scope(report: Report) -> Iterator[str]:
     yield "## Deviations"
-    yield _list(map(text, report.deviations)) or "None."
+    yield bullets(map(text, report.deviations)) or "None."
     notes = [
         *(
             f"{text(out.model)} with {code(out.encoding)} is not in the plan: {text(out.reason)}"
@@ -445,7 +269,7 @@ def _scope(report: Report) -> Iterator[str]:
         notes.append(f"Not run: {', '.join(map(code, report.not_run))}")
     if notes:
         yield "## Left out"
-        yield _list(notes)
+        yield bullets(notes)
 
 
 def _models(report: Report) -> Iterator[str]:
@@ -464,7 +288,7 @@ def _models(report: Report) -> Iterator[str]:
             ]
         )
     yield "## Models and prices"
-    yield _table(
+    yield table(
         ["alias", "model id", "returned", "vendor", "$ per million in / out", "checked", "settings", "note"], rows
     )
 
@@ -487,10 +311,10 @@ def _reproduce(report: Report) -> Iterator[str]:
         f"`python -m pytest_cellprose sets check --run {report.run}` says whether files, texts, code and "
         "commit are the run's.",
     ]
-    yield _list(steps)
+    yield bullets(steps)
     encodings = [f"{code(name)} {text(version)}" for name, version in report.encoding_versions.items()]
     frozen = {} if report.method is None else report.method.model_dump()
-    yield _list(
+    yield bullets(
         [
             *([f"Experiment: `{report.experiment}`"] if report.experiment else []),
             *(f"SHA-256 of the {name}: `{digest}`" for name, digest in frozen.items() if digest),
@@ -501,7 +325,7 @@ def _reproduce(report: Report) -> Iterator[str]:
     settings = {key: _values(value) for key, value in report.settings.items()}
     if any(settings.values()):
         yield "Settings other than the defaults, and how costs were estimated:"
-        yield _list(text(f"{key.replace('_', ' ')}: {said}") for key, said in settings.items() if said)
+        yield bullets(text(f"{key.replace('_', ' ')}: {said}") for key, said in settings.items() if said)
 
 
 def _values(value: Any) -> str:
@@ -517,21 +341,3 @@ def _values(value: Any) -> str:
 def _command(invocation: Sequence[str]) -> str:
     """`invocation`: what followed ``pytest``."""
     return f"Run {code(shlex.join(['pytest', *invocation]))}."
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = ()) -> str:
-    """`right`: the headings of columns to align right, or ``rest`` for all but the first."""
-    rule = ["---:" if head in right or ("rest" in right and i) else "---" for i, head in enumerate(heads)]
-    return "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in (heads, rule, *rows))
-
-
-def _cell(shown: str) -> str:
-    return shown.replace("|", "\\|").replace("\n", " ")
-
-
-def _list(items: Iterable[str]) -> str:
-    return "\n".join(f"- {item}" for item in items)
-
-
-def _sentence(words: str) -> str:
-    return words[0].upper() + words[1:]

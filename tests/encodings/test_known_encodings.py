@@ -54,7 +54,7 @@ def test_importing_the_encodings_imports_no_library_of_theirs() -> None:
 def test_no_text_depends_on_hash_order_or_time_zone(seed: str) -> None:
     code = (
         "import sys, hashlib; sys.path[:0] = sys.argv[1:]\n"
-        "from workbook_strategies import everything\n"
+        "from tests.encodings.workbook_strategies import everything\n"
         "from pytest_cellprose.encodings import BUILTIN\n"
         "print([hashlib.sha256(e.encode(everything()).encode()).hexdigest()\n"
         "       for e in BUILTIN if e.name != 'markitdown'])"

@@ -115,7 +115,7 @@ def test_what_a_suite_raises_is_a_fault_of_its_cells_only(sums: pytest.Pytester)
 @pytest.mark.parametrize(
     ("split", "arguments", "told"),
     [
-        ({"schema": 1, "suite": "product"}, (), "unknown suite 'product': known are spreadsheets, sums"),
+        ({"schema": 1, "suite": "product"}, (), "suite: none of this name is known: known are spreadsheets, sums"),
         ({"schema": 1, "suite": "sums"}, ("--cellprose-final",), "the protocol is about spreadsheets"),
         ({"schema": 1, "suite": "sums"}, ("--cellprose-encodings=csv",), "unknown wording 'csv': known are digits"),
         ({"schema": 1, "suite": "sums"}, ("--cellprose-workbooks=five",), "unknown sum 'five': known are one"),

@@ -16,7 +16,7 @@ from pytest_cellprose.plan.problems import Draft
 from pytest_cellprose.plan.settings import Settings
 
 MINE = Encoding("mine", version="1", label="mine", encode=lambda workbook: "")
-OFFERED = Registered(builtin_models(), {each.name: each for each in (*BUILTIN, MINE)}, {})
+OFFERED = Registered(builtin_models(), {each.name: each for each in (*BUILTIN, MINE)}, {}, {})
 PLAIN = Settings(cells=(), out=Path("results"), usual_out=Path("results"))
 SIX = ["haiku55", "sonnet55", "opus55", "gpt6luna", "gpt61sol", "gpt6astra"]
 """The protocol's (section 4)."""

@@ -20,7 +20,8 @@ from pytest_cellprose.models.registry import ModelSpec
 from pytest_cellprose.record.record import CellId, Prices
 from pytest_cellprose.store.account import Account
 from pytest_cellprose.store.layout import StoreError
-from pytest_cellprose.store.ledger import LONGEST_CALL, Ledger, LedgerState, PendingCall, Refusal, nanousd
+from pytest_cellprose.store.ledger import LONGEST_CALL, Ledger, LedgerState, PendingCall, Refusal
+from pytest_cellprose.store.spending import nanousd
 
 
 def model(vendor: str = "anthropic") -> ModelSpec:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from pytest_cellprose.store.account import Account
-from pytest_cellprose.store.ledger import Ledger, LedgerState, Reservation, spent_before
+from pytest_cellprose.store.ledger import Ledger, LedgerState, Reservation
 from pytest_cellprose.store.manifest import EarlierRun, Manifest
 from pytest_cellprose.store.records import Store
+from pytest_cellprose.store.spending import spent_before
 from tests.report.report_factories import manifest as make_manifest
 from tests.report.report_factories import record as make_record
 

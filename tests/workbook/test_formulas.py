@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl.formula.translate import Translator, TranslatorError
 
+from pytest_cellprose.workbook.displayed import display
 from pytest_cellprose.workbook.formulas import (
     Reference,
     Room,
-    display,
     is_dynamic,
     pattern,
     references,
