@@ -15,7 +15,7 @@ from pytest_cellprose.providers.base import ModelFailure, Reply, Request, Tool, 
 from pytest_cellprose.providers.hosts import OWN_ADDRESSES
 from pytest_cellprose.providers.raw import at, name_at, text_at
 from pytest_cellprose.providers.usage import anthropic_cache_tokens, anthropic_usage, as_count
-from pytest_cellprose.providers.wire import Account, Line
+from pytest_cellprose.providers.wire import Account, Line, OnLine
 from pytest_cellprose.record.outcomes import CACHE_LEAK, CONTEXT_EXCEEDED, REFUSED, TRUNCATED
 from pytest_cellprose.record.record import CountedTokens
 
@@ -43,8 +43,10 @@ _PAUSED = "pause_turn"
 _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 
 
-class Anthropic:
+class Anthropic(OnLine):
     """Makes its client when it is made: on first use, once per process."""
+
+    account = ACCOUNT
 
     def __init__(self, patience: Patience | None = None) -> None:
         import anthropic
@@ -55,17 +57,6 @@ class Anthropic:
         if self._line.problem is None:
             self._client = anthropic.Anthropic(**_credential(), **self._line.options())
             self._api = self._client.messages  # imports the rest of the SDK now, outside any call's time
-
-    @classmethod
-    def not_ready(cls) -> str | None:
-        return ACCOUNT.problem()
-
-    @classmethod
-    def address(cls) -> str | None:
-        return ACCOUNT.address
-
-    def redacted(self, value: Any) -> Any:
-        return self._line.redacted(value)
 
     def call(self, request: Request) -> Reply:
         seen = _Seen(tools=bool(request.tools))

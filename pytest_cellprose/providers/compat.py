@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_cellprose.providers.base import ModelFailure, Reply, Request, Tool, ToolCall
 from pytest_cellprose.providers.raw import at, name_at, text_at
 from pytest_cellprose.providers.usage import chat_usage
-from pytest_cellprose.providers.wire import Account, Line
+from pytest_cellprose.providers.wire import Account, Line, OnLine
 from pytest_cellprose.record.outcomes import REFUSED, TRUNCATED
 from pytest_cellprose.record.record import CountedTokens
 
@@ -31,8 +31,10 @@ _REASONING = ("reasoning_content", "reasoning")
 """What hosts call a model's reasoning. Some refuse a turn with tool calls that comes back without it."""
 
 
-class Compat:
+class Compat(OnLine):
     """Makes its client when it is made: on first use, once per process."""
+
+    account = ACCOUNT
 
     def __init__(self, patience: Patience | None = None) -> None:
         import openai
@@ -45,17 +47,6 @@ class Compat:
             # taken from OPENAI_ORG_ID and OPENAI_PROJECT_ID, which are no business of another host
             self._client.organization = self._client.project = None
             self._completions = self._client.chat.completions
-
-    @classmethod
-    def not_ready(cls) -> str | None:
-        return ACCOUNT.problem()
-
-    @classmethod
-    def address(cls) -> str | None:
-        return ACCOUNT.address or None
-
-    def redacted(self, value: Any) -> Any:
-        return self._line.redacted(value)
 
     def call(self, request: Request) -> Reply:
         seen = _Seen(tools=bool(request.tools))

@@ -15,7 +15,7 @@ from pytest_cellprose.providers.base import ModelFailure, PathFault, Reply, Requ
 from pytest_cellprose.providers.hosts import OWN_ADDRESSES
 from pytest_cellprose.providers.raw import name_at, text_at
 from pytest_cellprose.providers.usage import openai_usage
-from pytest_cellprose.providers.wire import Account, Line, StreamError
+from pytest_cellprose.providers.wire import Account, Line, OnLine, StreamError
 from pytest_cellprose.record.outcomes import CUT_STREAM, REFUSED, TRUNCATED
 from pytest_cellprose.record.record import CountedTokens
 
@@ -31,8 +31,10 @@ _STOPPED = "cancelled"
 """Status of a response that somebody stopped before its end."""
 
 
-class OpenAI:
+class OpenAI(OnLine):
     """Makes its client when it is made: on first use, once per process."""
+
+    account = ACCOUNT
 
     def __init__(self, patience: Patience | None = None) -> None:
         import openai
@@ -43,17 +45,6 @@ class OpenAI:
         if self._line.problem is None:
             self._client = openai.OpenAI(api_key=ACCOUNT.key, **self._line.options())
             self._responses = self._client.responses  # imports the rest of the SDK now, outside any call's time
-
-    @classmethod
-    def not_ready(cls) -> str | None:
-        return ACCOUNT.problem()
-
-    @classmethod
-    def address(cls) -> str | None:
-        return ACCOUNT.address
-
-    def redacted(self, value: Any) -> Any:
-        return self._line.redacted(value)
 
     def call(self, request: Request) -> Reply:
         seen = _Seen(tools=bool(request.tools))

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urljoin, urlsplit
 
 from pytest_cellprose.providers.base import ModelFailure, PathFault, Reply
@@ -114,6 +114,24 @@ def _is_address(url: str) -> bool:
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # of the port
         return False
+
+
+class OnLine:
+    """What a provider on a `Line` tells of its account."""
+
+    account: ClassVar[Account]
+    _line: Line
+
+    @classmethod
+    def not_ready(cls) -> str | None:
+        return cls.account.problem()
+
+    @classmethod
+    def address(cls) -> str | None:
+        return cls.account.address or None
+
+    def redacted(self, value: Any) -> Any:
+        return self._line.redacted(value)
 
 
 class Line:

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from statistics import fmean
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pytest_cellprose.method.roles import REFERENCE as CSV
 from pytest_cellprose.method.roles import ROLES, Role
@@ -45,38 +45,10 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
     planned = list(manifest.matrix.cells())
     runs = manifest.runs
     latest, superseded = _latest((record for record in records if record.run in runs), Attempts(planned))
-    known = {cell: latest[cell] for cell in planned if cell in latest}
-    measured = {cell: record for cell, record in known.items() if record.status != "fault"}
-    refused = {cell: record for cell, record in known.items() if record.not_started is not None}
-    faulted = {cell: record for cell, record in known.items() if record.status == "fault" and cell not in refused}
-    own = own_cells(manifest)
-    skipped = [cell for cell in own if cell not in known and cell.model in manifest.matrix.skipped_models]
-    not_run = [cell for cell in own if cell not in known and cell.model not in manifest.matrix.skipped_models]
-    elsewhere = len(planned) - len({*own, *known})
-    counts = CellCounts(
-        planned=len(planned),
-        measured=len(measured),
-        failed=sum(record.status == "failure" for record in measured.values()),
-        faulted=len(faulted),
-        refused=len(refused),
-        skipped=len(skipped),
-        not_run=len(not_run),
-        in_other_shards=elsewhere,
-    )
-    deviations = list(manifest.deviations)
-    if not_run:
-        deviations.append(f"{len(not_run)} of {len(planned)} planned cells were not run")
-    if elsewhere:
-        absent = ", ".join(map(str, missing_shards(manifest)))
-        deviations.append(f"{elsewhere} of {len(planned)} planned cells are in shards that are not here ({absent})")
-    if faulted:
-        deviations.append(f"{len(faulted)} of {len(planned)} planned cells faulted and have no score")
-    not_started = _refused(manifest, refused)
-    if not_started:
-        deviations.append(figures.kept_from_starting(not_started))
+    cells = _sorted(manifest, planned, latest)
+    not_started = _refused(manifest, cells.refused)
     everything = [*latest.values(), *chain(*superseded.values())]
     strange = _strange_hosts(manifest, everything)
-    deviations += [deviation for deviation in strange if deviation not in deviations]
     own_calls = [found for found in everything if not (found.prices.nominal or found.kept_from)]
     assumed = [found.assumed_nanousd for found in own_calls if found.assumed_nanousd is not None]
     set_of = {workbook.name: workbook.set for workbook in manifest.matrix.workbooks}
@@ -96,25 +68,25 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
         challenger=manifest.challenger,
         baseline=manifest.settings.get("baseline") or manifest.challenger,
         repeats=manifest.matrix.repeats,
-        publishable=manifest.publishable and counts.complete and not strange,
-        complete=counts.complete,
-        deviations=deviations,
+        publishable=manifest.publishable and cells.counts.complete and not strange,
+        complete=cells.counts.complete,
+        deviations=_deviations(manifest, cells, not_started, strange),
         limitations=limitations(manifest),
         shard=manifest.shard,
         missing_shards=missing_shards(manifest),
         merged_from=manifest.merged_from,
-        cells=counts,
-        kept=dict(sorted(Counter(record.kept_from for record in known.values() if record.kept_from).items())),
-        kept_cells=_kept_cells(known),
-        stale=sum(record.replaced for record in known.values()),
-        after_fault=sum(any(map(_faulted, superseded.get(cell, ()))) for cell in measured),
+        cells=cells.counts,
+        kept=dict(sorted(Counter(record.kept_from for record in cells.known.values() if record.kept_from).items())),
+        kept_cells=_kept_cells(cells.known),
+        stale=sum(record.replaced for record in cells.known.values()),
+        after_fault=sum(any(map(_faulted, superseded.get(cell, ()))) for cell in cells.measured),
         spent=sum(found.cost_nanousd or 0 for found in own_calls) / attempts.NANO,
         unreported=len(assumed),
         assumed=sum(assumed) / attempts.NANO,
         lineage=manifest.lineage,
         hosts=manifest.hosts,
-        sets=_sets(manifest, planned, measured, faulted),
-        models=[_facts(entry, manifest, known) for entry in manifest.models],
+        sets=_sets(manifest, planned, cells.measured, cells.faulted),
+        models=[_facts(entry, manifest, cells.known) for entry in manifest.models],
         encoding_versions=manifest.encoding_versions,
         workbooks=manifest.matrix.workbooks,
         planned_out=manifest.matrix.planned_out,
@@ -125,13 +97,64 @@ def analyse(manifest: Manifest, records: Iterable[Record]) -> Report:
                 kind=record.kind or "unnamed",
                 detail=record.detail,
             )
-            for cell, record in faulted.items()
+            for cell, record in cells.faulted.items()
         ],
         refused=not_started,
-        not_run=[str(cell) for cell in not_run],
+        not_run=[str(cell) for cell in cells.not_run],
         not_here=manifest.not_here,
         split_sha256=manifest.split_sha256,
     )
+
+
+class _Sorted(NamedTuple):
+    """The planned cells by what became of them."""
+
+    known: Cells
+    """Those with a record."""
+    measured: Cells
+    refused: Cells
+    faulted: Cells
+    not_run: Sequence[CellId]
+    counts: CellCounts
+
+
+def _sorted(manifest: Manifest, planned: Sequence[CellId], latest: Cells) -> _Sorted:
+    known = {cell: latest[cell] for cell in planned if cell in latest}
+    measured = {cell: record for cell, record in known.items() if record.status != "fault"}
+    refused = {cell: record for cell, record in known.items() if record.not_started is not None}
+    faulted = {cell: record for cell, record in known.items() if record.status == "fault" and cell not in refused}
+    own = own_cells(manifest)
+    skipped = [cell for cell in own if cell not in known and cell.model in manifest.matrix.skipped_models]
+    not_run = [cell for cell in own if cell not in known and cell.model not in manifest.matrix.skipped_models]
+    counts = CellCounts(
+        planned=len(planned),
+        measured=len(measured),
+        failed=sum(record.status == "failure" for record in measured.values()),
+        faulted=len(faulted),
+        refused=len(refused),
+        skipped=len(skipped),
+        not_run=len(not_run),
+        in_other_shards=len(planned) - len({*own, *known}),
+    )
+    return _Sorted(known, measured, refused, faulted, not_run, counts)
+
+
+def _deviations(
+    manifest: Manifest, cells: _Sorted, not_started: Sequence[Refused], strange: Iterable[str]
+) -> list[str]:
+    """Those that were known before the start, and what came of the run."""
+    found, counts = list(manifest.deviations), cells.counts
+    if counts.not_run:
+        found.append(f"{counts.not_run} of {counts.planned} planned cells were not run")
+    if counts.in_other_shards:
+        absent = ", ".join(map(str, missing_shards(manifest)))
+        missing = f"{counts.in_other_shards} of {counts.planned} planned cells"
+        found.append(f"{missing} are in shards that are not here ({absent})")
+    if counts.faulted:
+        found.append(f"{counts.faulted} of {counts.planned} planned cells faulted and have no score")
+    if not_started:
+        found.append(figures.kept_from_starting(not_started))
+    return [*found, *(deviation for deviation in strange if deviation not in found)]
 
 
 def _latest(records: Iterable[Record], make: Attempts) -> tuple[dict[CellId, Attempt], dict[CellId, list[Attempt]]]:
