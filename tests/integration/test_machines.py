@@ -225,4 +225,5 @@ def pytest_runtest_teardown(item):
     # the test that was running has no report, and its record is here all the same
     assert len(bench.ids()) == len(set(bench.ids())) == 4
     assert all(record in bench.records() for record in there.records())
-    assert bench.written("ledger.json")["vendors"]["house"]["calls"] == 4
+    ledger = bench.written("ledger.json")  # the next call may have been under way, or stored and not settled yet
+    assert ledger["vendors"]["house"]["calls"] + len(ledger["open"]) == 4
