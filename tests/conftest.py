@@ -13,6 +13,10 @@ OTHER_PLUGINS = ("flaky", "random_order", "randomly", "repeat", "rerunfailures",
 """Installed for tests/integration/test_other_plugins.py, which loads them by name; nothing else is to meet them."""
 
 
+EVERY_FILE = os.environ.get("CELLPROSE_EVERY_FILE") == "1"
+takes_long = pytest.mark.skipif(not EVERY_FILE, reason="reads every public file: CELLPROSE_EVERY_FILE=1 runs it")
+
+
 @pytest.fixture
 def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """pytest's own, without other plugins than those that a test loads itself: each takes time in each process."""

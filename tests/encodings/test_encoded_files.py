@@ -15,6 +15,7 @@ from pytest_cellprose.workbook.graph import Graph
 from pytest_cellprose.workbook.model import Cell, Workbook, WorkbookError, Worksheet
 from pytest_cellprose.workbook.patterns import hardcoded_cells
 from pytest_cellprose.workbook.refs import CellAddress
+from tests.conftest import takes_long
 from tests.encodings.test_round_trip import equal, is_shown
 
 PRODUCERS = [
@@ -111,6 +112,7 @@ def test_round_trip_of_the_other_encodings(shared_data: Path, encoding: Encoding
                 assert_same(path, workbook, encoding)
 
 
+@takes_long
 @pytest.mark.parametrize("encoding", [each for each in BUILTIN if "formulas" in each.keeps], ids=lambda each: each.name)
 def test_precedents_can_be_told_from_the_text(shared_data: Path, encoding: Encoding) -> None:
     """Names, tables and ranges resolve to the same cells as in the file: what a reader of the text needs to trace."""

@@ -220,7 +220,12 @@ def bench(
     return made
 
 
-@pytest.fixture(params=[(), ("-n", "2")], ids=["one-process", "two-workers"])
+WITH_WORKERS = [pytest.param((), id="one-process"), pytest.param(("-n", "2"), id="two-workers")]
+"""With workers only where it is asked for: each of them is a Python that starts, and ``CELLPROSE_WAY="-n 2"`` gives every
+test of these its workers."""
+
+
+@pytest.fixture(params=WITH_WORKERS if os.environ.get("CELLPROSE_WORKERS") == "1" else WITH_WORKERS[:1])
 def workers(request: pytest.FixtureRequest) -> tuple[str, ...]:
     """Arguments for running with and without xdist's workers."""
     return request.param

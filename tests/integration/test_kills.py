@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL and pro
 
 ENVIRONMENT = dict(os.environ)
 """pytest changes the environment for each test, which a process that a thread starts meanwhile may not survive."""
-KILLS = int(os.environ.get("CELLPROSE_KILLS", "8"))
+KILLS = int(os.environ.get("CELLPROSE_KILLS", "4"))
 IN_FLIGHT = 3
 PROVIDER = """
 import os, random, time, uuid

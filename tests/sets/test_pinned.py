@@ -18,6 +18,7 @@ from pytest_cellprose.sets.realworld.build import pinned_workbooks
 from pytest_cellprose.sets.split import load_split
 from pytest_cellprose.sets.spreadsheetbench import reviewed
 from pytest_cellprose.workbook.model import Workbook
+from tests.conftest import takes_long
 
 CELLS = Path(__file__).resolve().parents[2] / "cells"
 WRITE = "python -m pytest_cellprose.sets.pinned cells writes it anew"
@@ -38,6 +39,7 @@ def test_the_questions_in_the_repository_are_the_pinned_ones() -> None:
     assert here == {name: file.questions for name, file in pinned().planned.items() if name.startswith("rw_")}, WRITE
 
 
+@takes_long
 def test_what_the_files_hold_is_what_is_pinned(
     shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

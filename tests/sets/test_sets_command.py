@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_cellprose.__main__ import main
+from tests.conftest import takes_long
 
 
 @pytest.mark.parametrize("name", ["spreadsheetbench", "realworld"])
@@ -32,6 +33,7 @@ def test_spreadsheetbench_needs_a_source(tmp_path: Path) -> None:
     assert stopped.value.code == 2
 
 
+@takes_long
 def test_both_held_out_sets_are_built_and_certified_whole(
     shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
