@@ -221,8 +221,7 @@ def bench(
 
 
 WITH_WORKERS = [pytest.param((), id="one-process"), pytest.param(("-n", "2"), id="two-workers")]
-"""With workers only where it is asked for: each of them is a Python that starts, and ``CELLPROSE_WAY="-n 2"`` gives every
-test of these its workers."""
+"""Both with ``CELLPROSE_WORKERS=1``: a worker is a Python that starts. ``CELLPROSE_WAY="-n 2"`` gives every test its own."""
 
 
 @pytest.fixture(params=WITH_WORKERS if os.environ.get("CELLPROSE_WORKERS") == "1" else WITH_WORKERS[:1])
