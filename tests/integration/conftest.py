@@ -221,7 +221,7 @@ def bench(
 
 
 WITH_WORKERS = [pytest.param((), id="one-process"), pytest.param(("-n", "2"), id="two-workers")]
-"""Both with ``CELLPROSE_WORKERS=1``: workers take time to start. ``CELLPROSE_WAY="-n 2"`` gives them to every test."""
+"""Both with ``CELLPROSE_WORKERS=1``: workers take time to start."""
 
 
 @pytest.fixture(params=WITH_WORKERS if os.environ.get("CELLPROSE_WORKERS") == "1" else WITH_WORKERS[:1])
