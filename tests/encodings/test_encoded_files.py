@@ -97,7 +97,13 @@ def spelt(formula: str) -> str:
     return re.sub(r"ANCHORARRAY\(([^()]*)\)", r"\1#", re.sub(r"[\w.\\]+(?=\[@)", "", formula))
 
 
-@pytest.mark.parametrize("producer", PRODUCERS)
+LARGE = ("poi", "sheetjs")
+"""Producers of so many or so large files that they take half the time."""
+
+
+@pytest.mark.parametrize(
+    "producer", [pytest.param(each, marks=takes_long) if each in LARGE else each for each in PRODUCERS]
+)
 def test_lean_round_trip(shared_data: Path, producer: str) -> None:
     """Every value, address and formula of every file that can be read."""
     for path, workbook in readable(shared_data, producer):
