@@ -21,7 +21,7 @@ from pytest_cellprose.providers.base import (
     called_address,
 )
 from pytest_cellprose.providers.hosts import host_of
-from pytest_cellprose.record.outcomes import API_ERROR, NO_ANSWER, policy
+from pytest_cellprose.record.outcomes import API_ERROR, CHECK, NO_ANSWER, policy
 from pytest_cellprose.record.plain import plain, plain_text
 from pytest_cellprose.record.record import (
     CellId,
@@ -171,8 +171,12 @@ def taken_over(trial: Trial, before: Record, *, run: str, git: Git) -> Record:
 
 
 def _checked(trial: Trial, episode: Episode, world: World | None) -> dict[str, Any]:
-    """What an episode makes of a record."""
-    check = trial.suite.check(trial.task, episode, world)
+    """What an episode makes of a record. A check that breaks loses no reply."""
+    try:
+        check = trial.suite.check(trial.task, episode, world)
+    except Exception as error:  # its message may quote a truth
+        broke = Outcome.of(CHECK, f"the suite {trial.suite.name!r} raised {type(error).__name__}")
+        return {"outcome": broke, "scores": None, "accuracy": None, "answers": None}
     outcome = Outcome(status="scored")
     if check.answers is None:
         outcome = Outcome.of(NO_ANSWER, "the reply holds no answer object")

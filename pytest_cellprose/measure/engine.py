@@ -45,8 +45,7 @@ class Engine:
         ask: Callable[[PendingCall], object] = lambda call: None,
         store: Store | None = None,
     ) -> None:
-        """`ask`: the hook ``pytest_cellprose_admit``, asked before every live call. `store`: another than the run's.
-        `kinds`: of the questions that files may have."""
+        """`ask`: the hook ``pytest_cellprose_admit``, asked before every live call. `store`: another than the run's."""
         self.spec = spec
         self.tries = 1
         """How often a cell may be called by now: once more with each pass over faults."""

@@ -95,6 +95,7 @@ API_FAULT = _path("api_error", "the vendor answered with an error, retries inclu
 ENCODING = _fault("encoding", "the encoding gave no text of the workbook: nothing was sent", again=True)
 OPENING = _fault("opening", "the suite could not put the task: nothing was sent", again=True)
 WORLD = _fault("world", "what the suite's tools act on broke")
+CHECK = _fault("check", "the reply is stored, and what scores it broke", stands=True)
 QUOTA = _fault("quota", "the account has no credit left", again=True, billed="no")
 AUTHENTICATION = _fault("authentication", "the key is missing or was refused", billed="no", stops=True)
 SPEND_CAP = _fault("spend_cap", "the vendor's cap has no room for the call: nothing was sent")
@@ -108,7 +109,7 @@ OUTCOMES = (
     SCORED,
     TRUNCATED, REFUSED, NO_ANSWER, CONTEXT_EXCEEDED, CACHE_LEAK, TURN_LIMIT, BUDGET_EXCEEDED, API_ERROR,
     TRANSPORT, TIME_OUT, CUT_STREAM, MALFORMED_STREAM, NOT_A_STREAM, STREAM_ERROR, REDIRECT, API_FAULT,
-    ENCODING, OPENING, WORLD, QUOTA, AUTHENTICATION, SPEND_CAP, WALL_CLOCK, INTERRUPTED,
+    ENCODING, OPENING, WORLD, CHECK, QUOTA, AUTHENTICATION, SPEND_CAP, WALL_CLOCK, INTERRUPTED,
 )  # fmt: skip
 
 FAILURES = tuple(row.name for row in OUTCOMES if row.status == "failure")

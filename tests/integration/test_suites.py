@@ -112,6 +112,19 @@ def test_what_a_suite_raises_is_a_fault_of_its_cells_only(sums: pytest.Pytester)
     result.stdout.fnmatch_lines(["*house-digits-two-rep1 was not measured: opening: suite 'sums' raised KeyError*"])
 
 
+def test_a_check_that_raises_loses_no_reply(sums: pytest.Pytester) -> None:
+    conftest = sums.path / "conftest.py"
+    whole = conftest.read_text(encoding="utf-8")
+    broken = "        raise KeyError(task.name)\n        return Check("
+    conftest.write_text(whole.replace("        return Check(", broken), encoding="utf-8")
+    result = sums.runpytest(*LIVE, "-k", "one")
+    result.assert_outcomes(failed=2, deselected=6)
+    records = _records(sums)
+    assert [(record["outcome"]["kind"], record["scores"]) for record in records] == [("check", None)] * 2  # type: ignore[index]
+    assert {record["reply"] for record in records} == {"3"}
+    assert {record["cost_nanousd"] for record in records} == {50 * 1000 + 2 * 2000, 50 * 1000 + 8 * 2000}
+
+
 @pytest.mark.parametrize(
     ("split", "arguments", "told"),
     [

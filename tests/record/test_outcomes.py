@@ -38,10 +38,10 @@ THE_PATHS = {
 """No score, run again once, in a final run the failure ``api_error``: a status, an in-stream error, a cut or malformed
 stream, a time-out, a body that is no JSON."""
 
-OURS = {"encoding", "opening", "world", "quota", "authentication", "spend_cap", "wall_clock", "interrupted"}
+OURS = {"encoding", "opening", "world", "check", "quota", "authentication", "spend_cap", "wall_clock", "interrupted"}
 """No score in any mode."""
 
-NEVER_AGAIN = {"authentication", "spend_cap", "wall_clock", "interrupted", "world"}
+NEVER_AGAIN = {"authentication", "spend_cap", "wall_clock", "interrupted", "world", "check"}
 """In every mode never run again in the same run; `wall_clock` as everything that admission refused,
 and `world`, for what was paid before it broke."""
 
