@@ -225,5 +225,6 @@ def pytest_runtest_teardown(item):
     # the test that was running has no report, and its record is here all the same
     assert len(bench.ids()) == len(set(bench.ids())) == 4
     assert all(record in bench.records() for record in there.records())
-    ledger = bench.written("ledger.json")  # the next call may have been under way, or stored and not settled yet
-    assert ledger["vendors"]["house"]["calls"] + len(ledger["open"]) == 4
+    ledger = bench.written("ledger.json")
+    assert ledger["vendors"]["house"]["calls"] in {4, 4 - len(ledger["open"])}
+    assert len(ledger["open"]) <= 1  # the next call: under way (made again), or stored and not settled yet
