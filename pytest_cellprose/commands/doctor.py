@@ -8,6 +8,7 @@ import os
 import platform
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -145,11 +146,16 @@ def _git(root: Path, out: Path) -> Check:
 
 
 def _sandbox() -> Iterator[Check]:
-    for tool in ("bwrap", "unshare"):
-        path = shutil.which(tool)
-        yield Check(
-            "sandbox", tool, "absent" if path is None else "ok", path or "not found: only agent encodings use it"
-        )
+    """By a command that runs in it: agents' baselines need one, and nothing else does."""
+    from pytest_cellprose.sandbox.choose import probe, sandboxes
+
+    with tempfile.TemporaryDirectory(prefix="cellprose-") as folder:
+        found = probe(sandboxes(None, 1, Path(folder)))
+    if found.problem is not None:
+        yield Check("sandbox", "bubblewrap", "absent", f"{found.problem}: only agent encodings use it; {found.remedy}")
+    else:
+        facts = found.facts
+        yield Check("sandbox", "bubblewrap", "ok", f"Python {facts['python']}, openpyxl {facts['openpyxl']}")
 
 
 def _folders(root: Path, out: Path) -> Iterator[Check]:
