@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import InvalidOperation
 from typing import Any, Literal
 
 import pytest
 
+from pytest_cellprose import option_values as values
+from pytest_cellprose.option_values import DEFAULT_IN_FLIGHT
+
 DEFAULT_CELLS = "cells"
 DEFAULT_OUT = "results"
 DEFAULT_CHALLENGER = "cellprose_lean_gfm"
-
-DEFAULT_IN_FLIGHT = 8
 
 
 @dataclass(frozen=True)
@@ -86,72 +87,6 @@ class Option:
             return None
 
 
-def _names(text: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    if not names:
-        raise ValueError
-    return names
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
-
-
-def _shard(text: str) -> tuple[int, int]:
-    number, _, of = text.partition("/")
-    shard = _positive(number), _positive(of)
-    if shard[0] > shard[1]:
-        raise ValueError
-    return shard
-
-
-def _natural(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise ValueError
-    return number
-
-
-def _amount(text: str) -> Decimal:
-    amount = Decimal(text.removeprefix("$"))
-    if not amount.is_finite() or amount < 0:
-        raise ValueError
-    return amount
-
-
-def _amounts(text: str) -> dict[str, Decimal]:
-    amounts: dict[str, Decimal] = {}
-    for pair in filter(None, (part.strip() for part in text.split(","))):
-        vendor, equals, amount = (part.strip() for part in pair.partition("="))
-        if not vendor or not equals or vendor in amounts:
-            raise ValueError
-        amounts[vendor] = _amount(amount)
-    if not amounts:
-        raise ValueError
-    return amounts
-
-
-def _in_flight(text: str) -> dict[str, int]:
-    """``8``, or ``anthropic=8,openai=32``, or both: a number alone is for the vendors that are not named."""
-    numbers = {"": DEFAULT_IN_FLIGHT}
-    for part in _names(text):
-        vendor, equals, number = (piece.strip() for piece in part.rpartition("="))
-        if bool(equals) != bool(vendor):
-            raise ValueError
-        numbers[vendor] = _positive(number)
-    return numbers
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 <= seconds < float("inf"):
-        raise ValueError
-    return seconds
-
-
 OUT = Option(
     "--cellprose-out",
     metavar="DIR",
@@ -179,7 +114,7 @@ TABLE: tuple[Option | Ini, ...] = (
         "--cellprose-models",
         setting="models",
         metavar="NAMES",
-        read=_names,
+        read=values.names,
         wanted="a list of models",
         help="plan these models only, comma-separated; alias@effort for another effort "
         "(default: ini cellprose_models, else reader and the proposed six; in a final run the six)",
@@ -193,7 +128,7 @@ TABLE: tuple[Option | Ini, ...] = (
         "--cellprose-encodings",
         setting="encodings",
         metavar="NAMES",
-        read=_names,
+        read=values.names,
         wanted="a list of encodings",
         help="plan these encodings only, comma-separated (default: all that the mode has)",
     ),
@@ -201,7 +136,7 @@ TABLE: tuple[Option | Ini, ...] = (
         "--cellprose-workbooks",
         setting="workbooks",
         metavar="NAMES",
-        read=_names,
+        read=values.names,
         wanted="a list of workbooks",
         help="plan these workbooks only, comma-separated (default: all of the mode's sets)",
     ),
@@ -209,7 +144,7 @@ TABLE: tuple[Option | Ini, ...] = (
         "--cellprose-reps",
         setting="reps",
         metavar="N",
-        read=_positive,
+        read=values.positive,
         wanted="a whole number from 1",
         help="repeats of every cell (default: 1; in a final run 3)",
     ),
@@ -222,7 +157,7 @@ TABLE: tuple[Option | Ini, ...] = (
         "--cellprose-subset",
         setting="subset",
         metavar="N",
-        read=_positive,
+        read=values.positive,
         wanted="a whole number from 1",
         help="in a final run, draw N held-out workbooks at random instead of all; a smaller N is a prefix of a "
         "larger one",
@@ -240,7 +175,7 @@ TABLE: tuple[Option | Ini, ...] = (
         setting="exclude",
         metavar="RUN",
         several=True,
-        read=_names,
+        read=values.names,
         wanted="a list of runs",
         help="in a final run, leave out the held-out workbooks that RUN already looked at (a run id, a run's folder or "
         "its manifest); comma-separated or given several times (default: none are left out)",
@@ -249,7 +184,7 @@ TABLE: tuple[Option | Ini, ...] = (
         "--cellprose-shard",
         setting="shard",
         metavar="K/N",
-        read=_shard,
+        read=values.shard,
         wanted="K/N with K from 1 to N",
         help="run the K-th of N shares of the plan, for a CI matrix; `python -m pytest_cellprose report --merge` puts "
         "the runs together; not in a final run (default: the whole plan)",
@@ -318,7 +253,7 @@ TABLE: tuple[Option | Ini, ...] = (
         "--cellprose-approve-usd",
         setting="approve_usd",
         metavar="N",
-        read=_amount,
+        read=values.amount,
         wanted="an amount of dollars",
         help="approve an expected cost of up to N dollars; above $5 a run needs it "
         "(default: ini cellprose_approve_usd, else none)",
@@ -328,17 +263,53 @@ TABLE: tuple[Option | Ini, ...] = (
         "--cellprose-vendor-cap-usd",
         setting="vendor_caps",
         metavar="VENDOR=N,...",
-        read=_amounts,
+        read=values.amounts,
         wanted="a list of vendor=dollars",
         help="start no call that a vendor's cap of N dollars has no room for; the run is then incomplete "
         "(default: ini cellprose_vendor_cap_usd, else no cap)",
         ini=Ini("cellprose_vendor_cap_usd", "see --cellprose-vendor-cap-usd"),
     ),
     Option(
+        "--cellprose-max-turns",
+        setting="max_turns",
+        metavar="N",
+        read=values.positive,
+        wanted="a whole number from 1",
+        help="requests that an agent may make for a cell; the one after is not made, and the cell has failed "
+        "(turn_limit); any other number makes a final run not publishable (default: 40)",
+    ),
+    Option(
+        "--cellprose-max-call-usd",
+        setting="max_call_usd",
+        metavar="N",
+        read=values.amount,
+        wanted="an amount of dollars",
+        help="list price of all requests that an agent may make for a cell; one whose input would go beyond is not "
+        "made, and the cell has failed (budget_exceeded); any other makes a final run not publishable (default: 1)",
+    ),
+    Option(
+        "--cellprose-sandbox",
+        setting="sandbox",
+        metavar="KIND",
+        read=values.sandbox,
+        wanted="container:IMAGE or unsafe",
+        help="where the commands of agents run instead of bubblewrap: container:IMAGE takes docker or podman; unsafe "
+        "is this machine as it is, with no held-out workbooks and nothing to publish (default: bubblewrap)",
+    ),
+    Option(
+        "--cellprose-sandboxes",
+        setting="sandboxes",
+        metavar="N",
+        read=values.positive,
+        wanted="a whole number from 1",
+        help="commands of agents that may run at a time, in all processes together (default: as many as there are "
+        "processors)",
+    ),
+    Option(
         "--cellprose-inflight",
         setting="in_flight",
         metavar="N",
-        read=_in_flight,
+        read=values.in_flight,
         wanted="a number of calls, or vendor=number",
         help="live calls that one process keeps running while tests report in order; vendor=N for one vendor, "
         f"comma-separated (default: {DEFAULT_IN_FLIGHT} for each)",
@@ -347,7 +318,7 @@ TABLE: tuple[Option | Ini, ...] = (
         "--cellprose-fault-retries",
         setting="fault_retries",
         metavar="N",
-        read=_natural,
+        read=values.natural,
         wanted="a whole number from 0",
         help="at the end of the run, run cells that were not measured again, up to N times; not after a spend cap, and "
         "not in a final run (default: 1)",
@@ -363,7 +334,7 @@ TABLE: tuple[Option | Ini, ...] = (
         "--cellprose-wall-clock",
         setting="wall_clock",
         metavar="SECONDS",
-        read=_seconds,
+        read=values.seconds,
         wanted="a number of seconds",
         help="start no live call later than SECONDS after the plan was made; the run is then incomplete "
         "(default: no bound)",

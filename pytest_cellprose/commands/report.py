@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pytest_cellprose.commands.out import add_out, out_folder
 from pytest_cellprose.record.plain import visible
 from pytest_cellprose.report.terminal import lines
+from pytest_cellprose.report.transcript import transcript
 from pytest_cellprose.report.write import write_reports
 from pytest_cellprose.store.layout import REPORT_MD, StoreError
 from pytest_cellprose.store.lock import holder_of
@@ -33,10 +34,23 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="put the runs together as a new one and report that: the shards of a CI matrix, or a run and the store of "
         "a machine that took part in it",
     )
+    parser.add_argument(
+        "--transcript",
+        metavar="CELL",
+        help="print what one cell's model said, called and was told, turn by turn, and write nothing: the id in "
+        "brackets of its test, such as haiku55-agent_xlsx-budget-rep1",
+    )
+    parser.add_argument(
+        "--with-answers",
+        action="store_true",
+        help="let --transcript show a held-out cell",
+    )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.transcript is not None:
+        return _transcripts(options)
     if options.merge:
         return _merge(options)
     failed, out = False, out_folder(options)
@@ -67,6 +81,34 @@ def run(options: argparse.Namespace) -> int:
         if holder is not None:
             print(f"{store.run} is still running ({holder}): this is what it has measured so far")
         print(f"report: {store.folder / REPORT_MD}")
+    return 1 if failed else 0
+
+
+def _transcripts(options: argparse.Namespace) -> int:
+    failed, out = False, out_folder(options)
+    for name in options.runs:
+        try:
+            store = open_run(out, name)
+            store.require_folder()
+            found = [record for record in store.records() if str(record.cell) == options.transcript]
+        except StoreError as error:
+            print(error, file=sys.stderr)
+            failed = True
+            continue
+        if not found:
+            print(visible(f"{store.folder}: no record of a cell {options.transcript!r}"), file=sys.stderr)
+            failed = True
+        elif found[-1].set == "heldout" and not options.with_answers:
+            print(
+                visible(f"{options.transcript} is held out, and what was said tells answers: --with-answers shows it"),
+                file=sys.stderr,
+            )
+            failed = True
+        else:
+            if len(found) > 1:
+                print(f"{store.run} called the cell {len(found)} times: this is the last", file=sys.stderr)
+            for line in transcript(found[-1], width=shutil.get_terminal_size().columns):
+                print(line)
     return 1 if failed else 0
 
 

@@ -182,9 +182,10 @@ def _encodings(names: Iterable[str], folders: Iterable[Path]) -> dict[str, Encod
     """The encodings of a run: our own, and where that is not enough, those that the project's ``conftest.py``
     registers. None if it cannot be read; pytest has said why."""
     from pytest_cellprose.encodings import BUILTIN
+    from pytest_cellprose.method.roles import AGENTS
 
     found = {encoding.name: encoding for encoding in BUILTIN}
-    if found.keys() >= set(names):
+    if found.keys() >= set(names) - AGENTS:  # what agents are handed is the suite's own
         return found
     theirs = _registered(folders)
     return None if theirs is None else {**found, **theirs.encodings}

@@ -5,7 +5,8 @@ The way from a task to a record is one straight line: opening -> request -> repl
 
 from __future__ import annotations
 
-from contextlib import nullcontext, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ from pytest_cellprose.providers.base import (
     called_address,
 )
 from pytest_cellprose.providers.hosts import host_of
-from pytest_cellprose.record.outcomes import API_ERROR, CHECK, NO_ANSWER, policy
+from pytest_cellprose.record.outcomes import API_ERROR, CHECK, NO_ANSWER, WORLD, policy
 from pytest_cellprose.record.plain import plain, plain_text
 from pytest_cellprose.record.record import (
     CellId,
@@ -73,17 +74,29 @@ def request_of(opening: Opening, model: ModelSpec, world_digest: str = "") -> Re
 
 
 def measure(
-    trial: Trial, request: Request, provider: Provider, limits: Limits, *, run: str, git: Git, final: bool
+    trial: Trial,
+    request: Request,
+    provider: Provider,
+    limits: Limits,
+    *,
+    run: str,
+    git: Git,
+    final: bool,
+    heard: Callable[[PlayedTurn], Outcome | None] | None = None,
 ) -> Record:
     """Play the episode and score what comes of it. In a final run a fault of the path is a failure (protocol 5.6).
 
-    Never raises for what a model or the path to it does; a provider's bug comes through as it is.
+    `heard`: see `play`. Never raises for what a model, the path to it or a world does; a provider's bug comes through
+    as it is.
     """
     address = called_address(type(provider))
     started = utc_now()
-    world = trial.suite.world(trial.task, trial.variant) if request.tools else None
-    with nullcontext() if world is None else world:
-        played = play(provider, request, world, limits, prices=trial.model.prices, context=trial.model.context)
+    with ExitStack() as worlds:
+        world = _opened(trial, worlds) if request.tools else None
+        if isinstance(world, Outcome):
+            return _unmeasured(trial, world, run=run, git=git, started=started)
+        context, prices = trial.model.context, trial.model.prices
+        played = play(provider, request, world, limits, prices=prices, context=context, heard=heard)
         outcome = _outcome(played, final=final)
         marks: dict[str, Any] = {}
         if outcome.status == "scored":
@@ -124,6 +137,27 @@ def measure(
             "host": host_of(address) if address and total.attempts else None,
         }
     )
+
+
+def _opened(trial: Trial, worlds: ExitStack) -> World | Outcome | None:
+    """The cell's world, which `worlds` closes; the fault if it cannot be opened: nothing is sent then.
+
+    What closing it raises loses no reply that is paid for.
+    """
+    try:
+        world = trial.suite.world(trial.task, trial.variant)
+        if world is not None:
+            world.__enter__()
+    except Exception as error:  # its message may quote the task
+        return Outcome.of(WORLD, f"the suite {trial.suite.name!r} raised {type(error).__name__}: nothing was sent")
+    if world is not None:
+        worlds.callback(_close, world)
+    return world
+
+
+def _close(world: World) -> None:
+    with suppress(Exception):
+        world.__exit__(None, None, None)
 
 
 def _as_it_is(value: Any) -> Any:

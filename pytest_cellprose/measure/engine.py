@@ -12,12 +12,14 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
 from threading import Lock
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from pytest_cellprose.cache import TextCache
+from pytest_cellprose.files import digest
 from pytest_cellprose.measure.admission import Admission
 from pytest_cellprose.measure.call import Trial, count_prompt, measure, not_measured, not_opened, request_of, taken_over
 from pytest_cellprose.measure.spec import RunSpec
+from pytest_cellprose.measure.turns import cost_or_assumed, expected_input
 from pytest_cellprose.models.pricing import CallPrice, cost_nanousd
 from pytest_cellprose.models.tokens import counter_name
 from pytest_cellprose.providers.base import Provider, Request, lacking
@@ -28,10 +30,18 @@ from pytest_cellprose.store.layout import StoreError
 from pytest_cellprose.store.ledger import Ledger, PendingCall, Refusal
 from pytest_cellprose.store.records import Index, Measured, Store, lineage
 from pytest_cellprose.store.spending import settled_cost
-from pytest_cellprose.suites.base import InputChanged, Opening, OpeningFault, Suite, Task
+from pytest_cellprose.suites.base import InputChanged, Opening, OpeningFault, PlayedTurn, Suite, Task
 from pytest_cellprose.workbook.model import WorkbookError
 
 T = TypeVar("T")
+
+
+class _Prompt(NamedTuple):
+    """A first request, as it is priced."""
+
+    tokens: int
+    tools: bool
+    """Whether it offers any: it is the first turn of an episode then."""
 
 
 class Engine:
@@ -59,7 +69,7 @@ class Engine:
         self._making_provider = Lock()
         self._admission = Admission(self.ledger, spec.caps, ask)
         self._planned = datetime.fromisoformat(spec.manifest.started)
-        self._prompt_tokens: dict[tuple[str, str], int | None] = {}
+        self._prompts: dict[tuple[str, str], _Prompt | None] = {}
         self._prices: dict[tuple[str, str, str], CallPrice] = {}
         self._inputs_ids: dict[tuple[str, str, str], str] = {}
         self._cache = TextCache(spec.cache)
@@ -82,15 +92,15 @@ class Engine:
         opening, model = self._opening(cell.workbook, cell.encoding), self.spec.models[cell.model]
         return request_of(opening, model, self._world_digest(cell.workbook, cell.encoding) if opening.tools else "")
 
-    def text(self, task: str, variant: str) -> str | None:
-        """What is the variant's own of an opening, None for a control; raises `OpeningFault`, and there is no price."""
+    def text(self, task: str, variant: str) -> str | bytes | None:
+        """What of a task is handed over, None for a control; raises `OpeningFault`, and there is no price."""
         try:
             return self._guarded(lambda: self.suite.text(self._task(task), self._variants[variant]))
         except OpeningFault:
-            self._prompt_tokens[task, variant] = None
+            self._prompts[task, variant] = None
             raise
 
-    def known_text(self, task: str, variant: str) -> str | None:
+    def known_text(self, task: str, variant: str) -> str | bytes | None:
         """The same, where it is at hand without being made."""
         return self.suite.known_text(self._entries[task], self._variants[variant])
 
@@ -114,23 +124,30 @@ class Engine:
 
     def _price(self, cell: CellId) -> CallPrice | None:
         key = (cell.workbook, cell.encoding)  # the prompt is the same for every model
-        if key not in self._prompt_tokens:
+        if key not in self._prompts:
             try:
-                self._prompt_tokens[key] = self._count(self.request(cell))
+                self._prompts[key] = self._count(request_of(self._opening(*key), self.spec.models[cell.model]))
             except OpeningFault:
-                self._prompt_tokens[key] = None
-        prompt, model = self._prompt_tokens[key], self.spec.models[cell.model]
+                self._prompts[key] = None
+        prompt, model = self._prompts[key], self.spec.models[cell.model]
         if prompt is None:
             return None
+        if prompt.tools:
+            expected = self.spec.outputs.episode(cell.model, cell.encoding, model.prices, prompt.tokens)
+            most = self.spec.limits.nanousd
+            return CallPrice(expected, expected) if most is None else CallPrice(min(expected, most), most)
         output = self.spec.outputs.expected(cell.model, cell.encoding, self.questions(cell.workbook))
         return CallPrice(
-            expected=cost_nanousd(model.prices, prompt, min(output, model.max_tokens)),
-            worst=cost_nanousd(model.prices, prompt, model.max_tokens),
+            expected=cost_nanousd(model.prices, prompt.tokens, min(output, model.max_tokens)),
+            worst=cost_nanousd(model.prices, prompt.tokens, model.max_tokens),
         )
 
-    def _count(self, request: Request) -> int:
-        """Tokens of the prompt; kept between runs and shared by workers, since to load the tokenizer takes longest."""
-        return int(self._cache.get_or_make(lambda: str(count_prompt(request)), counter_name(), request.prompt_sha256))
+    def _count(self, request: Request) -> _Prompt:
+        """Kept between runs and shared by workers, since to load the tokenizer takes longest."""
+        if request.tools:
+            return _Prompt(expected_input(request, ()), tools=True)
+        count = self._cache.get_or_make(lambda: str(count_prompt(request)), counter_name(), request.prompt_sha256)
+        return _Prompt(int(count), tools=False)
 
     def prepared(self, cell: CellId, *, shared: bool = False) -> Callable[[], Record]:
         """All that a cell's call needs, made here. What is returned calls the model once, scores what comes back and
@@ -152,7 +169,8 @@ class Engine:
         said = f"{why} while the call was under way: it may be billed"
         record = not_measured(self._trial(cell), Outcome.of(INTERRUPTED, said), run=manifest.run, git=manifest.git)
         price = self._prices.get((cell.model, cell.encoding, cell.workbook))
-        assumed = None if price is None else price.expected
+        spent = [held.spent for held in self._admission.ledger.state().open.values() if held.cell == str(cell)]
+        assumed = None if price is None else max(price.expected, *spent, 0)
         return self._stored(record.model_copy(update={"attempts": 1, "assumed_nanousd": assumed}))
 
     def lost_calls(self) -> list[str]:
@@ -181,8 +199,8 @@ class Engine:
         if not trial.model.live:
             return partial(self._called, trial, request)
         key = (cell.workbook, cell.encoding)
-        if self._prompt_tokens.get(key) is None:  # also when there was no opening before and there is one now
-            self._prompt_tokens[key] = self._count(request)
+        if self._prompts.get(key) is None:  # also when there was no opening before and there is one now
+            self._prompts[key] = self._count(request)
         price = self.price(cell)
         assert price is not None
         return partial(self._paid, trial, request, price)
@@ -225,7 +243,7 @@ class Engine:
             return self._stored(not_measured(trial, held.outcome(), run=manifest.run, git=manifest.git))
         cost = assumed = None
         try:
-            record = self._answered(trial, request)
+            record = self._answered(trial, request, partial(self._heard, held) if request.tools else None)
             cost = settled_cost(record)
             if cost is None and record.assumed_nanousd is None:
                 record = record.model_copy(update={"assumed_nanousd": price.expected})
@@ -237,6 +255,18 @@ class Engine:
         finally:
             self._settle(held, cost, assumed)
 
+    def _heard(self, held: str, turn: PlayedTurn) -> Outcome | None:
+        """Book a turn before its tools run; why its episode ends, None if it may go on."""
+        try:
+            self._admission.ledger.note_turn(held, cost_or_assumed(turn))
+        except StoreError as error:
+            self.keeper.fail(str(error))
+        if self.keeper.failure is not None:
+            return Outcome.of(INTERRUPTED, "the run could not go on after this turn")
+        if self.store.interrupted:
+            return Outcome.of(INTERRUPTED, "the run was interrupted after this turn")
+        return None
+
     def _settle(self, held: str, cost: int | None, assumed: int | None) -> None:
         """What was answered is stored by now, so that a ledger that cannot be written only ends the run."""
         try:
@@ -247,12 +277,15 @@ class Engine:
     def _called(self, trial: Trial, request: Request) -> Record:
         return self._stored(self._answered(trial, request))
 
-    def _answered(self, trial: Trial, request: Request) -> Record:
+    def _answered(
+        self, trial: Trial, request: Request, heard: Callable[[PlayedTurn], Outcome | None] | None = None
+    ) -> Record:
         """The call itself; raises `NoMoreCalls` if it may not start."""
         self.keeper.check()
         manifest, provider = self.spec.manifest, self._provider(trial.model.vendor)
         final = manifest.mode == "final"
-        record = measure(trial, request, provider, self.spec.limits, run=manifest.run, git=manifest.git, final=final)
+        limits, run, git = self.spec.limits, manifest.run, manifest.git
+        record = measure(trial, request, provider, limits, run=run, git=git, final=final, heard=heard)
         stale = self._ancestors.get(trial.cell)
         return record if stale is None else record.model_copy(update={"replaces": stale.run})
 
@@ -280,7 +313,7 @@ class Engine:
         world = self._guarded(lambda: self.suite.world(self._task(task), self._variants[variant]))
         if world is None:
             raise OpeningFault(f"suite {self.suite.name!r} offers tools and has no world that answers them")
-        return world.digest
+        return digest([world.digest, self.spec.limits.turns, self.spec.limits.nanousd])
 
     def _guarded(self, make: Callable[[], T]) -> T:
         """What a suite makes of a task; raises `OpeningFault` for whatever its code raises."""

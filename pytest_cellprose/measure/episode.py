@@ -69,7 +69,7 @@ def play(
     *,
     prices: Prices,
     context: int | None = None,
-    heard: Callable[[PlayedTurn], object] | None = None,
+    heard: Callable[[PlayedTurn], Outcome | None] | None = None,
 ) -> Played:
     """Ask until there is a reply without tool calls. A request without tools is one shot: one call, as it is.
 
@@ -85,7 +85,8 @@ def play(
     where the first one would have been too dear.
 
     `context`: the model's greatest input, to judge what is reported. `heard` gets every turn as soon as it was
-    answered or failed, before its tools run; what it raises comes through.
+    answered or failed, before its tools run; what it returns ends an episode that would go on. What it raises comes
+    through, and the turns are lost.
 
     Never raises for what a model, its path or a world does. A provider's bug comes through as it is. Raises
     `ValueError` for tools without a world or with a schema that is none, before anything is sent.
@@ -170,7 +171,7 @@ class _Table:
         limits: Limits,
         prices: Prices,
         context: int | None,
-        heard: Callable[[PlayedTurn], object] | None,
+        heard: Callable[[PlayedTurn], Outcome | None] | None,
     ) -> None:
         self._provider = provider
         self._request = request
@@ -226,10 +227,11 @@ class _Table:
         turn, outcome, reply, returned_model = _ask(self._provider, request, self._turns, self._prices, self._context)
         self._turns.append(turn)
         self._returned_model = returned_model or self._returned_model
-        if self._heard is not None:
-            self._heard(turn)
+        told_to_end = None if self._heard is None else self._heard(turn)
         if outcome.status != "scored" or reply is None:
             return outcome
+        if told_to_end is not None and (turn.calls or reply.paused or not (turn.reply or "").strip()):
+            return told_to_end
         said = plain(reply.said)  # what cannot be sent, such as a lone surrogate, would end every later turn
         if turn.calls:
             return self._answer(turn, said)
@@ -266,11 +268,15 @@ class _Table:
         if isinstance(arguments, Misfit):
             return PlayedCall(call, plain_text(arguments.text), arguments.problem), None
         try:
-            text = plain_text(self._world.call(call.name, arguments))
+            answer = self._world.call(call.name, arguments)
         except Exception as error:  # a suite's bug: what was paid for stays
             self._raised = error
             return PlayedCall(call, seconds=time.perf_counter() - clock), _fault("world", _broke(call, error))
-        return PlayedCall(call, text, seconds=time.perf_counter() - clock), None
+        seconds = time.perf_counter() - clock
+        if isinstance(answer, str):
+            return PlayedCall(call, plain_text(answer), seconds=seconds), None
+        told = plain_text(answer.text)
+        return PlayedCall(call, told, None, answer.exit_code, answer.output_bytes, seconds), None
 
 
 def _broke(call: ToolCall, error: Exception) -> str:

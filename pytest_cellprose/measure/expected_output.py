@@ -1,4 +1,4 @@
-"""How many output tokens a call is expected to use, by what earlier runs recorded or by assumption."""
+"""What a call is expected to use, by what earlier runs recorded or by assumption."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
-from pytest_cellprose.record.record import Frozen
+from pytest_cellprose.measure.expected_episode import RecordedEpisodes, assumed_turns
+from pytest_cellprose.record.record import Frozen, Prices
 from pytest_cellprose.wording import counted
 
 TOKENS_PER_CALL = 100
@@ -38,7 +39,9 @@ class Outputs(Frozen):
     """The estimate of every model of a plan, in plain types: every process of a run reserves by the same one."""
 
     recorded: dict[str, dict[str, Recorded]] = Field(default_factory=dict)
-    """Model alias -> encoding -> what earlier runs recorded."""
+    """Model alias -> encoding -> what earlier runs recorded of calls in one shot."""
+    episodes: dict[str, dict[str, RecordedEpisodes]] = Field(default_factory=dict)
+    """Model alias -> encoding -> what they recorded of episodes with tools."""
     runs: list[str] = Field(default_factory=list)
     """The runs that were read."""
 
@@ -49,6 +52,23 @@ class Outputs(Frozen):
             if found is not None and found.calls >= LEAST_CALLS:
                 return -(-found.tokens * questions // found.questions)
         return TOKENS_PER_CALL + TOKENS_PER_QUESTION * questions
+
+    def episode(self, model: str, encoding: str, prices: Prices, prompt: int) -> int:
+        """Nano-dollars of an episode with tools: the mean of those that were recorded, or as many turns as are assumed.
+
+        `prompt`: tokens of its first request.
+        """
+        found = self.episodes.get(model, {}).get(encoding)
+        if found is not None:
+            return -(-found.nanousd // found.calls)
+        return assumed_turns(encoding).nanousd(prices, prompt)
+
+    def episode_method(self, encodings: Iterable[str]) -> str:
+        """Where the expected cost of episodes is from, for a reader."""
+        calls = {model: sum(found.calls for found in by.values()) for model, by in self.episodes.items()}
+        assumed = ", ".join(f"{assumed_turns(encoding).turns} for {encoding}" for encoding in encodings)
+        recorded = f"as recorded for {', '.join(f'{model} ({n})' for model, n in calls.items())}, " if calls else ""
+        return f"with tools it is rougher: {recorded}{'else ' if calls else ''}so many turns are assumed: {assumed}"
 
     def method(self) -> str:
         """Where the expected output is from, for a reader."""

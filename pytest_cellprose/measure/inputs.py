@@ -28,9 +28,10 @@ def sent_pairs(manifest: Manifest) -> list[tuple[str, str]]:
     return list(dict.fromkeys((cell.workbook, cell.encoding) for cell in cells if cell.encoding != "none"))
 
 
-def text_sha256(text: str) -> str:
-    """SHA-256 of a text in UTF-8."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+def text_sha256(text: str | bytes) -> str:
+    """SHA-256 of a file's bytes, or of a text in UTF-8."""
+    content = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    return hashlib.sha256(content).hexdigest()
 
 
 def made_now(engine: Engine) -> EncodedTexts:
@@ -58,7 +59,7 @@ def made_so_far(engine: Engine, records: Iterable[Record]) -> EncodedTexts:
     return texts
 
 
-def _note(texts: EncodedTexts, workbook: str, encoding: str, text: str | None, reason: str = "") -> None:
+def _note(texts: EncodedTexts, workbook: str, encoding: str, text: str | bytes | None, reason: str = "") -> None:
     texts.sha256.setdefault(workbook, {})[encoding] = None if text is None else text_sha256(text)
     if text is None:
         texts.reasons.setdefault(workbook, {})[encoding] = reason

@@ -8,12 +8,22 @@ from pydantic import Field
 
 from pytest_cellprose.measure.episode import Limits
 from pytest_cellprose.measure.expected_output import Outputs
-from pytest_cellprose.method.roles import MAX_CALL_NANOUSD, MAX_TURNS
+from pytest_cellprose.method.roles import MAX_CALL_USD, MAX_TURNS
 from pytest_cellprose.models.registry import ModelSpec
 from pytest_cellprose.record.record import Frozen
 from pytest_cellprose.store.layout import LEDGER
 from pytest_cellprose.store.manifest import Manifest
+from pytest_cellprose.store.spending import nanousd
 from pytest_cellprose.suites.base import TaskSource
+
+
+class SandboxChoice(Frozen):
+    """Which sandbox, and how much of the machine it may use."""
+
+    name: str | None = None
+    """``container:IMAGE``, ``unsafe``, or None: bubblewrap."""
+    slots: int = 1
+    """Commands that may run at a time, in all processes of the run together."""
 
 
 class RunSpec(Frozen):
@@ -27,8 +37,10 @@ class RunSpec(Frozen):
     cache: Path | None
     outputs: Outputs = Outputs()
     """What calls are expected to answer; with it, every process reserves the same cost for a call."""
-    limits: Limits = Limits(turns=MAX_TURNS, nanousd=MAX_CALL_NANOUSD)
+    limits: Limits = Limits(turns=MAX_TURNS, nanousd=nanousd(MAX_CALL_USD))
     """Of every episode with tools."""
+    sandbox: SandboxChoice = SandboxChoice()
+    """Where the commands of agents run."""
     in_flight: dict[str, int] = Field(default_factory=lambda: {"": 1})
     """Vendor -> calls at a time in one process; under the empty name, for every other vendor."""
     fault_retries: int = 0

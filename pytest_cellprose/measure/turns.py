@@ -120,6 +120,8 @@ def tool_trace(turns: Sequence[PlayedTurn], redacted: Callable[[Any], Any]) -> l
             arguments=clipped(redacted(made.call.arguments)),
             result=None if made.result is None else clipped(redacted(made.result)),
             problem=made.problem,
+            exit_code=made.exit_code,
+            output_bytes=made.output_bytes,
             seconds=round(made.seconds, 6),
         )
         for number, turn in enumerate(turns, 1)

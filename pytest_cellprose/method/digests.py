@@ -64,7 +64,18 @@ def package_sha256() -> str:
     return files_digest(PACKAGE, PACKAGE.rglob("*.py"))
 
 
-MEASURING = ("workbook", "encodings", "record", "questions", "models", "method", "providers", "suites", "measure")
+MEASURING = (
+    "workbook",
+    "encodings",
+    "record",
+    "questions",
+    "models",
+    "method",
+    "providers",
+    "sandbox",
+    "suites",
+    "measure",
+)
 """The rooms whose code decides what a model is asked and what its answer is worth."""
 
 NOT_IN_WORKERS = ("commands", "report", "stats")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Literal, TypeAlias
 
 from pytest_cellprose.encodings import BUILTIN
@@ -22,8 +23,8 @@ ONE_SHOT_VENDORS = frozenset({COMPATIBLE})
 
 MAX_TURNS = 40
 """Of an agent's episode (protocol section 5)."""
-MAX_CALL_NANOUSD = 1_000_000_000
-"""An agent's episode may cost a dollar at list price."""
+MAX_CALL_USD = Decimal(1)
+"""List price of an agent's episode."""
 
 REPEATS = 3
 LEAST_REPEATS = 2

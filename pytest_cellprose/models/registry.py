@@ -56,6 +56,8 @@ class ModelSpec(Frozen):
     """When the prices were last compared with the vendor's price page."""
     price_source: str | None = None
     """Where the prices are from."""
+    explores: bool = False
+    """Of an offline model: it works with tools, and reads no prompt."""
     note: str | None = None
     """Said wherever the model's numbers are shown."""
 

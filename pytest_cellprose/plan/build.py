@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from pytest_cellprose.cache import TextCache
+from pytest_cellprose.measure.episode import Limits
 from pytest_cellprose.measure.expected_output import Outputs
-from pytest_cellprose.measure.spec import RunSpec
+from pytest_cellprose.measure.spec import RunSpec, SandboxChoice
 from pytest_cellprose.method.digests import measuring_sha256, method, package_sha256
 from pytest_cellprose.method.roles import REPEATS
 from pytest_cellprose.models.agreement import Agreement, price_agreement
 from pytest_cellprose.models.registry import ModelSpec, builtin_models
 from pytest_cellprose.options import DEFAULT_CHALLENGER
+from pytest_cellprose.plan.agents import planned_agents, slots_of
 from pytest_cellprose.plan.command_line import CommandLine
 from pytest_cellprose.plan.history import EarlierRuns, earlier_runs, history
 from pytest_cellprose.plan.models import Registered, planned_models, planned_out
@@ -80,9 +82,10 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         tasks = planned_workbooks(settings, line, registered, suite, root, cache, draft)
     else:
         tasks = planned_tasks(suite, settings, draft)
-    readable = any(suite.unreadable(variant) is None for variant in tasks.variants)
+    readable = any(suite.unreadable(variant, explores=False) is None for variant in tasks.variants)
     models = planned_models(settings, registered, draft, reader=readable or suite.name == SPREADSHEETS)
     left_out = planned_out(models, suite, tasks.variants)
+    agents = planned_agents(settings, suite, tasks, models, left_out, draft)
     if settings.models is not None and settings.encodings is not None:
         draft.problems += [Problem(f"{out.model} with {out.encoding}: {out.reason}") for out in left_out]
     git = git_state(root, settings.out)
@@ -127,6 +130,7 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         not_here=sorted(tasks.not_here),
         hosts={vendor: host for vendor, host in hosts.items() if host is not None},
         lineage=lineage,
+        agents=agents,
     )
     manifest = with_encoded(manifest, manifest.encoded).model_copy(update={"experiment": experiment_id(manifest)})
     spec = RunSpec(
@@ -136,6 +140,8 @@ def build_plan(settings: Settings, line: CommandLine, registered: Registered, ro
         out=settings.out,
         cache=cache.folder,
         outputs=outputs,
+        limits=Limits(turns=settings.max_turns, nanousd=nanousd(settings.max_call_usd)),
+        sandbox=SandboxChoice(name=settings.sandbox, slots=slots_of(settings)),
         in_flight=dict(settings.in_flight),
         fault_retries=_fault_retries(settings),
         ancestor=None if ancestor is None else ancestor.folder,

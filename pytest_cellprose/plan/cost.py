@@ -13,6 +13,7 @@ from pytest_cellprose.measure.engine import Engine
 from pytest_cellprose.models.pricing import CallPrice
 from pytest_cellprose.questions.problem import Problem
 from pytest_cellprose.record.record import CellId
+from pytest_cellprose.store.spending import nanousd
 from pytest_cellprose.wording import NANOUSD, counted, dollars
 
 APPROVAL_ABOVE_USD = Decimal(5)
@@ -176,4 +177,9 @@ def _summed(encoding: str, prices: Sequence[CallPrice | None]) -> Estimate:
 
 def method(engine: Engine) -> str:
     """How the two sums come about, for a reader."""
-    return f"input counted with o200k_base, {engine.spec.outputs.method()}; worst case: every call uses max_tokens"
+    outputs, agents = engine.spec.outputs, engine.spec.manifest.agents
+    said = f"input counted with o200k_base, {outputs.method()}; worst case: every call uses max_tokens"
+    if agents is None:
+        return said
+    most = f", and one with tools its {dollars(nanousd(agents.max_call_usd))}, which its last answer may exceed"
+    return f"{said}{most}; {outputs.episode_method(agents.encodings)}"

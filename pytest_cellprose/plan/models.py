@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from pytest_cellprose.cache import TextCache
 from pytest_cellprose.encodings.base import Encoding
@@ -22,6 +23,7 @@ from pytest_cellprose.providers.base import Provider
 from pytest_cellprose.questions.kind import Kinds
 from pytest_cellprose.questions.kinds import BUILTIN_KINDS
 from pytest_cellprose.questions.problem import Problem
+from pytest_cellprose.sandbox.base import Sandboxes
 from pytest_cellprose.store.manifest import PlannedOut
 from pytest_cellprose.suites.base import Suite, Variant, Workplace
 
@@ -38,14 +40,23 @@ class Registered:
     kinds: Kinds = field(default_factory=lambda: BUILTIN_KINDS)
     """Of questions."""
 
-    def suite(self, name: str, cache: TextCache, *, final: bool) -> Suite:
+    def suite(
+        self,
+        name: str,
+        cache: TextCache,
+        *,
+        final: bool,
+        sandboxes: Sandboxes | None = None,
+        sandbox_facts: Mapping[str, Any] | None = None,
+    ) -> Suite:
         """A suite with what this process has for it to work with."""
-        return self.suites[name].within(Workplace(cache, self.encodings, self.kinds, final=final))
+        place = Workplace(cache, self.encodings, self.kinds, final, sandboxes, sandbox_facts)
+        return self.suites[name].within(place)
 
 
-def planned_encodings(settings: Settings, registered: Registered, draft: Draft) -> list[Encoding]:
+def planned_encodings(settings: Settings, suite: Suite, draft: Draft) -> list[Variant]:
     """Those that were named, or the mode's own and every one of somebody else's; what is wrong goes into `draft`."""
-    known = registered.encodings
+    known = {variant.name: variant for variant in suite.variants()}
     third_party = [name for name in known if name not in RESERVED_ENCODINGS]
     default = [name for name in (FINAL if settings.final else ONE_SHOT) if name in known]
     names = list(settings.encodings) if settings.encodings is not None else [*default, *third_party]
@@ -109,10 +120,14 @@ def planned_models(settings: Settings, registered: Registered, draft: Draft, *, 
 
 def planned_out(models: Iterable[ModelSpec], suite: Suite, variants: Iterable[Variant]) -> list[PlannedOut]:
     """Pairs that cannot be: a text that the reader cannot decode, an agent that the protocol keeps from a model."""
-    unreadable = {variant.name: suite.unreadable(variant) for variant in variants}
+    planned = list(variants)
+    unreadable = {
+        explores: {variant.name: suite.unreadable(variant, explores=explores) for variant in planned}
+        for explores in (False, True)
+    }
     found = []
     for model in models:
-        for name, why in unreadable.items():
+        for name, why in unreadable[model.explores].items():
             if model.live and not may_take(model.vendor, name):
                 reason = f"open-weight models are asked in one shot only (protocol section 4): not {model.alias}"
                 found.append(PlannedOut(model=model.alias, encoding=name, reason=reason))

@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 from _pytest.config.findpaths import determine_setup
 
+from pytest_cellprose.method.roles import MAX_CALL_USD, MAX_TURNS
+from pytest_cellprose.option_values import DEFAULT_IN_FLIGHT
 from pytest_cellprose.options import (
     DEFAULT_CELLS,
     DEFAULT_CHALLENGER,
-    DEFAULT_IN_FLIGHT,
     DEFAULT_OUT,
     OPTIONS,
     OUT,
@@ -66,6 +67,14 @@ class Settings:
     """The run to take cells over from."""
     fault_retries: int | None = None
     """How many more passes there are over faulted cells at the end of the run; None: as the mode has it."""
+    max_turns: int = MAX_TURNS
+    """Requests that an agent may make for a cell."""
+    max_call_usd: Decimal = MAX_CALL_USD
+    """Their list price."""
+    sandbox: str | None = None
+    """``container:IMAGE`` or ``unsafe``; None: bubblewrap."""
+    sandboxes: int | None = None
+    """Commands of agents that may run at a time; None: as many as there are processors."""
     wall_clock: float | None = None
     """Seconds after which no live call is started."""
 

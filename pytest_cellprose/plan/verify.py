@@ -8,7 +8,6 @@ from pathlib import Path
 
 from pytest_cellprose.encodings import BUILTIN
 from pytest_cellprose.encodings.base import Encoding
-from pytest_cellprose.encodings.keys import code_digest
 from pytest_cellprose.files import sha256_of
 from pytest_cellprose.measure.inputs import sent_pairs, text_sha256
 from pytest_cellprose.method.digests import measuring_sha256, method, package_sha256
@@ -25,8 +24,10 @@ from pytest_cellprose.store.identity import (
     with_encoded,
 )
 from pytest_cellprose.store.manifest import EncodedTexts, Manifest, Matrix
-from pytest_cellprose.suites.encode import LIMIT_SECONDS, EncodingFault, encode_text
-from pytest_cellprose.workbook.model import Workbook, WorkbookError
+from pytest_cellprose.suites.base import Variant
+from pytest_cellprose.suites.encode import EncodingFault
+from pytest_cellprose.suites.spreadsheets import Spreadsheets
+from pytest_cellprose.workbook.model import WorkbookError
 
 UNUSABLE = "not usable"
 """In place of the digest of a workbook that is not the one its questions are about."""
@@ -131,7 +132,8 @@ def _as_it_would_be(then: Manifest, out: Path, folders: Sequence[Path], encoding
     top = repository(folders[0]) or folders[0]
     discovery = discover(folders, split_by_digest=by_digest, elsewhere=committed_splits(top))
     found = {each.name: each for each in discovery.found}
-    known = [name for name in then.encoding_versions if name in encodings]
+    suite = Spreadsheets(encodings, unlimited=BUILTIN)
+    known = {variant.name: variant for variant in suite.variants() if variant.name in then.encoding_versions}
     now = then.model_copy(
         update={
             "matrix": _matrix(then.matrix, found, discovery, folders),
@@ -141,13 +143,13 @@ def _as_it_would_be(then: Manifest, out: Path, folders: Sequence[Path], encoding
             "measuring_sha256": measuring_sha256() if then.measuring_sha256 else "",
             "versions": versions(),
             "encoding_versions": {
-                name: encodings[name].version if name in known else "" for name in then.encoding_versions
+                name: known[name].version if name in known else "" for name in then.encoding_versions
             },
-            "encoding_code": {name: code_digest(encodings[name]) for name in known},
+            "encoding_code": {name: suite.code_sha256(variant) for name, variant in known.items()},
             "git": _git(then.git, out, folders),
         }
     )
-    return with_encoded(now, _encoded(then, found, {name: encodings[name] for name in known}))
+    return with_encoded(now, _encoded(then, found, suite, known))
 
 
 def _matrix(then: Matrix, found: Mapping[str, Found], discovery: Discovery, folders: Sequence[Path]) -> Matrix:
@@ -192,7 +194,9 @@ def _git(then: Git, out: Path, folders: Sequence[Path]) -> Git:
     return here
 
 
-def _encoded(then: Manifest, found: Mapping[str, Found], encodings: Mapping[str, Encoding]) -> EncodedTexts:
+def _encoded(
+    then: Manifest, found: Mapping[str, Found], suite: Spreadsheets, variants: Mapping[str, Variant]
+) -> EncodedTexts:
     """The texts, made again and not taken from a cache."""
     wanted: dict[str, list[str]] = {}
     for book, encoding in _wanted(then):
@@ -200,18 +204,15 @@ def _encoded(then: Manifest, found: Mapping[str, Found], encodings: Mapping[str,
     texts = EncodedTexts()
     for book, names in wanted.items():
         digests = texts.sha256.setdefault(book, {})
-        try:
-            workbook = Workbook.read(found[book].workbook_path)
-        except (KeyError, WorkbookError):
-            digests.update(dict.fromkeys(names))
-            continue
         for name in names:
             digests[name] = None
-            if name not in encodings:
+            if name not in variants or book not in found:
                 continue
-            limit = None if encodings[name] in BUILTIN else LIMIT_SECONDS
             try:
-                digests[name] = text_sha256(encode_text(encodings[name], workbook, limit))
+                made = suite.handed_over(found[book].workbook_path, found[book].workbook_sha256, variants[name])
+                digests[name] = None if made is None else text_sha256(made)
             except EncodingFault as fault:
                 texts.reasons.setdefault(book, {})[name] = fault.told
+            except WorkbookError:
+                continue
     return texts

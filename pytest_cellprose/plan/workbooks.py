@@ -27,7 +27,6 @@ from pytest_cellprose.sets.split import SEED, Split, always_held_out
 from pytest_cellprose.store.layout import StoreError
 from pytest_cellprose.store.manifest import WorkbookEntry
 from pytest_cellprose.suites.base import Suite, TaskSource
-from pytest_cellprose.suites.spreadsheets import variant_of
 from pytest_cellprose.wording import counted, relative, some
 from pytest_cellprose.workbook.model import WorkbookError
 
@@ -68,15 +67,15 @@ def planned_workbooks(
         kinds=registered.kinds,
     )
     draft.problems += discovery.problems_told
-    _refuse_heldout(settings, line, discovery, registered, draft)
+    _refuse_heldout(settings, line, discovery, [*registered.models], [each.name for each in suite.variants()], draft)
     if any(problem.remedy for problem in draft.problems):
         raise PlanError(draft.problems, line.invocation)
-    encodings = planned_encodings(settings, registered, draft)
+    encodings = planned_encodings(settings, suite, draft)
     splits = committed_splits(root, discovery.splits) if settings.final else ()
     choice = choose(settings, discovery, splits, cache, draft, registered.kinds)
     return PlannedTasks(
         suite=suite,
-        variants=[variant_of(encoding) for encoding in encodings],
+        variants=encodings,
         entries=[_entry(found, choice.uncertified.get(found.name, {})) for found in choice.workbooks],
         sources={found.name: _source(found) for found in choice.workbooks},
         challenger=settings.challenger,
@@ -126,7 +125,12 @@ def _notes(settings: Settings, discovery: Discovery) -> Iterator[str]:
 
 
 def _refuse_heldout(
-    settings: Settings, line: CommandLine, discovery: Discovery, registered: Registered, draft: Draft
+    settings: Settings,
+    line: CommandLine,
+    discovery: Discovery,
+    models: Sequence[str],
+    encodings: Sequence[str],
+    draft: Draft,
 ) -> None:
     """A held-out workbook that is named, in whatever way, is refused before anything is planned or priced."""
     if settings.final:
@@ -137,9 +141,9 @@ def _refuse_heldout(
     heldout |= {name for name in settings.workbooks or () if always_held_out(name)}
     others = {found.name for found in discovery.found if found.name not in heldout}
     others |= {name for name, side in discovery.not_here.items() if side == "development"}
-    others |= {*registered.models, *registered.encodings, "test_cell", "rep123456789"}
+    others |= {*models, *encodings, "test_cell", "rep123456789"}
     named = {name for name in settings.workbooks or () if name in heldout}
-    heads = [f"{model}-{encoding}-" for model in registered.models for encoding in registered.encodings]
+    heads = [f"{model}-{encoding}-" for model in models for encoding in encodings]
     named.update(named_in_keyword(line.keyword, heldout, others, heads if line.keyword else ()))
     named.update(workbooks_in_node_ids(line.selected, heldout))
     for name in sorted(named):

@@ -7,14 +7,12 @@ accuracy is the ceiling that an encoding's text allows, and its token counts are
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import Any
 
-from pytest_cellprose.encodings.base import Encoding, Kept
+from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.models.tokens import count
 from pytest_cellprose.providers.base import Reply, Request
-from pytest_cellprose.questions.asked import Asked
-from pytest_cellprose.questions.book import Book
+from pytest_cellprose.providers.reader_agent import explore
+from pytest_cellprose.questions.answering import answer_all
 from pytest_cellprose.questions.prompts import workbook_block
 from pytest_cellprose.record.record import Usage
 from pytest_cellprose.workbook.model import Workbook
@@ -24,10 +22,15 @@ READER_VERSION = "1"
 
 
 class Reader:
-    """The provider of the model `reader`."""
+    """The provider of the models `reader` and `reader_agent`."""
 
     def call(self, request: Request) -> Reply:
-        """Answer `request.asked` from `request.prompt`; raises ValueError for an encoding without a decoder."""
+        """Answer `request.asked` from `request.prompt`, or explore with its tools as `reader_agent` does.
+
+        Raises ValueError for an encoding without a decoder.
+        """
+        if request.tools:
+            return explore(request)
         if request.encoding is None:
             raise ValueError("the reader needs to know the encoding of what it is to read")
         workbook = decoded(request.encoding, workbook_block(request.prompt))
@@ -44,23 +47,3 @@ def decoded(encoding: Encoding, block: str | None) -> Workbook:
     if encoding.decode is None:
         raise ValueError(f"encoding {encoding.name!r} has no decoder: the reader cannot read it")
     return encoding.decode(block)
-
-
-def answer_all(workbook: Workbook, asked: Iterable[Asked], keeps: frozenset[Kept]) -> dict[str, Any]:
-    """The answers that can be found, by question id.
-
-    A question is left out if the encoding does not keep what it needs, or if what it asks about is not there.
-    If all are, each is answered with null: a reply without any key would be no answer at all.
-    """
-    questions = list(asked)
-    book = Book(workbook)
-    answers = {question.id: _answer(question, book) for question in questions if question.rules.needs in keeps}
-    found = {name: answer for name, answer in answers.items() if answer is not None}
-    return found or {question.id: None for question in questions}
-
-
-def _answer(question: Asked, book: Book) -> Any:
-    """None: not found."""
-    if question.about is None or question.computed or question.rules.find is None:
-        return None
-    return question.rules.find(question, book)

@@ -143,6 +143,10 @@ class Clip(Frozen):
     tail: str = ""
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class ToolStep(Frozen):
     """One tool call of an episode."""
 
@@ -155,12 +159,12 @@ class ToolStep(Frozen):
     result: Clip | None = None
     """What the model was told; None: the episode ended before."""
     problem: CallProblem | None = None
+    exit_code: int | None = Field(default=None, exclude_if=_is_none)
+    """Of a command that came to its end."""
+    output_bytes: int | None = Field(default=None, exclude_if=_is_none)
+    """Of all that a command wrote, however much of it the model was told."""
     seconds: float = 0.0
     """Of the tool."""
-
-
-def _is_none(value: object) -> bool:
-    return value is None
 
 
 class CountedTokens(Frozen):

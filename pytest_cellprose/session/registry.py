@@ -115,9 +115,19 @@ def engine_of(spec: RunSpec, offered: Registered, config: pytest.Config, store: 
     """What measures a run's cells in this process. `store`: of this machine, if not the run's own."""
     from pytest_cellprose.cache import TextCache
     from pytest_cellprose.measure.engine import Engine
+    from pytest_cellprose.sandbox.choose import sandboxes
+    from pytest_cellprose.store.layout import SANDBOX_SLOTS
+    from pytest_cellprose.store.records import Store
 
-    manifest = spec.manifest
-    suite = offered.suite(manifest.suite, TextCache(spec.cache), final=manifest.mode == "final")
+    manifest, agents = spec.manifest, spec.manifest.agents
+    store = store or Store(spec.out, manifest.run)
+    suite = offered.suite(
+        manifest.suite,
+        TextCache(spec.cache),
+        final=manifest.mode == "final",
+        sandboxes=sandboxes(spec.sandbox.name, spec.sandbox.slots, store.folder / SANDBOX_SLOTS),
+        sandbox_facts=agents.sandbox if agents and agents.sandbox else None,
+    )
 
     def ask(call: PendingCall) -> object:
         return config.hook.pytest_cellprose_admit(config=config, call=call)

@@ -204,7 +204,10 @@ def run_faulted_again(run: Run, session: pytest.Session) -> None:
 
 
 def finish_interrupted(run: Run, config: pytest.Config) -> None:
-    """After Ctrl-C: let the calls under way finish, here and in xdist's workers. Another Ctrl-C ends the waiting."""
+    """After Ctrl-C: let the calls under way finish, here and in xdist's workers, and of an episode with tools the turn.
+    Another Ctrl-C ends the waiting."""
+    if run.calls_live_models:
+        run.engine.store.note_interruption()
     if not run.finish_calls(config) or not config.pluginmanager.has_plugin("dsession"):
         return
     tell(config, f"waiting for the workers' calls that are under way {_GIVES_UP}")

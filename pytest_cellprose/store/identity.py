@@ -82,6 +82,7 @@ def experiment_id(manifest: Manifest) -> str:
             "measuring_sha256" if manifest.measuring_sha256 else "package_sha256": True,
             "encoding_versions": True,
             "encoding_code": True,
+            "agents": True,
             "git": True,
         },
     )

@@ -13,6 +13,8 @@
     RUN/.home                        where the folder was written: tells a copy from a moved one
     RUN/.shared-by                   read by a process elsewhere: it shares the folder then
     RUN/.process-died                a process of the run died: its records may be in no report of a test
+    RUN/.interrupted                 Ctrl-C: episodes end with the turn that is under way
+    RUN/.sandboxes/                  a lock for each command that may run at a time in an agent's sandbox
     RUN/.probe                       written and removed before the first call: there is room
 
 Under the system's temporary folder, only where the store did not take a record: ``cellprose-RUN-rescued-SET.jsonl``
@@ -44,6 +46,8 @@ LOCK_FILE, HOLDER_FILE = ".run.lock", ".run.holder"
 HOME_FILE = ".home"
 TOKEN_FILE = ".shared-by"
 DEATH_MARK = ".process-died"
+INTERRUPTION_MARK = ".interrupted"
+SANDBOX_SLOTS = ".sandboxes"
 PROBE = ".probe"
 
 

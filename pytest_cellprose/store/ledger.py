@@ -3,7 +3,7 @@
 The ledger is a small file in the run's folder. A call reserves its expected cost before it starts and settles
 what it cost when it is over; a process that dies leaves its reservation behind, since the money may be spent.
 The file is a `LedgerState`, one JSON object. While calls run it is that object on one line and then a line for each
-reservation and settlement since; whoever reads it whole (`Ledger.state`) leaves it as the object alone.
+reservation, turn and settlement since; whoever reads it whole (`Ledger.state`) leaves it as the object alone.
 A call starts only if spent + reserved + its own expected cost is within its vendor's cap (protocol section 8). Where
 only the reservations of calls that still run stand in its way it waits for them, since most settle for less.
 """
@@ -34,7 +34,7 @@ from pytest_cellprose.store.layout import StoreError
 from pytest_cellprose.wording import NANOUSD, dollars
 
 LONGEST_CALL = 1900.0
-"""Seconds: the wall clock of a call, and a little. A reservation that is older belongs to a process that died."""
+"""Seconds: the wall clock of a call or a turn, and a little. An older reservation belongs to a process that died."""
 
 MOST_LIMITS = 500
 """So many changes of limits are kept."""
@@ -107,7 +107,14 @@ class Reservation(Frozen):
     cell: str
     expected: int
     started: float
-    """Seconds since the epoch."""
+    """Seconds since the epoch; of an episode with tools, its last turn."""
+    spent: int = 0
+    """Nano-dollars that its turns cost so far; only of an episode with tools."""
+
+    @property
+    def counted(self) -> int:
+        """What counts towards the vendor's cap while it runs."""
+        return max(self.expected, self.spent)
 
 
 class Limit(Frozen):
@@ -129,6 +136,17 @@ class Opened(Frozen):
     call: Reservation
 
 
+class Answered(Frozen):
+    """A line of the file: a turn of a call with tools was answered, and the call goes on."""
+
+    answered: str
+    """The name of its reservation."""
+    turn: int
+    """Nano-dollars: what it cost, or was expected to where nobody knows."""
+    at: float
+    """Seconds since the epoch."""
+
+
 class Settled(Frozen):
     """A line of the file: a call is over."""
 
@@ -140,7 +158,7 @@ class Settled(Frozen):
     """What is counted in its place; None: what was reserved."""
 
 
-_LINE: TypeAdapter[Opened | Settled] = TypeAdapter(Opened | Settled)
+_LINE: TypeAdapter[Opened | Answered | Settled] = TypeAdapter(Opened | Answered | Settled)
 
 
 class LedgerState(Frozen):
@@ -152,25 +170,29 @@ class LedgerState(Frozen):
     """How refusals for too many requests lowered the number of calls at a time, and how it recovered; the latest."""
 
     def reserved(self, vendor: str) -> int:
-        return sum(held.expected for held in self.open.values() if held.vendor == vendor)
+        return sum(held.counted for held in self.open.values() if held.vendor == vendor)
 
     def running(self, vendor: str, now: float) -> int:
         """What is reserved by calls that can still end."""
         held = (held for held in self.open.values() if held.vendor == vendor)
-        return sum(one.expected for one in held if now - one.started < LONGEST_CALL)
+        return sum(one.counted for one in held if now - one.started < LONGEST_CALL)
 
     def counted(self, vendor: str) -> int:
         """All that counts towards a vendor's cap."""
         return self.vendors.get(vendor, Account()).counted + self.reserved(vendor)
 
-    def after(self, line: Opened | Settled) -> LedgerState:
+    def after(self, line: Opened | Answered | Settled) -> LedgerState:
         """The state that a line makes of this one. Raises `KeyError` for a call that is not open."""
         if isinstance(line, Opened):
             return self.model_copy(update={"open": {**self.open, line.opened: line.call}})
+        if isinstance(line, Answered):
+            held = self.open[line.answered]
+            grown = held.model_copy(update={"spent": held.spent + line.turn, "started": line.at})
+            return self.model_copy(update={"open": {**self.open, line.answered: grown}})
         still_open = dict(self.open)
         held = still_open.pop(line.settled)
         account = self.vendors.get(held.vendor, Account()) + of_call(
-            line.cost, held.expected if line.assumed is None else line.assumed
+            line.cost, held.counted if line.assumed is None else line.assumed
         )
         return self.model_copy(update={"vendors": {**self.vendors, held.vendor: account}, "open": still_open})
 
@@ -265,6 +287,12 @@ class Ledger:
             self._add_line(read, Opened(opened=name, call=held))
         return name
 
+    def note_turn(self, name: str, nanousd: int) -> None:
+        """Add what a turn cost to a call that goes on, before its tools run. Raises `StoreError`."""
+        with self._lock():
+            read = self._read(self._known)
+            self._add_line(self._held(read, name), Answered(answered=name, turn=nanousd, at=time.time()))
+
     def settle(self, name: str, cost: int | None, assumed: int | None = None) -> None:
         """Replace a reservation by what the call cost; None: unknown, and `assumed` is counted, or what was reserved.
 
@@ -272,9 +300,13 @@ class Ledger:
         """
         with self._lock():
             read = self._read(self._known)
-            if name not in read.state.open:
-                raise StoreError(f"{self.path}: the reservation of a call is gone: the file was removed or replaced")
-            self._add_line(read, Settled(settled=name, cost=cost, assumed=assumed))
+            self._add_line(self._held(read, name), Settled(settled=name, cost=cost, assumed=assumed))
+
+    def _held(self, read: _Read, name: str) -> _Read:
+        """Raises `StoreError` for a call that the file knows nothing of."""
+        if name not in read.state.open:
+            raise StoreError(f"{self.path}: the reservation of a call is gone: the file was removed or replaced")
+        return read
 
     def note_limit(self, vendor: str, calls: int, process: str) -> None:
         """Add a new limit of calls at a time to the history."""
@@ -320,7 +352,7 @@ class Ledger:
         except (OSError, ValueError, KeyError) as error:
             raise StoreError(f"{self.path}: not a readable ledger of spending: {error}") from None
 
-    def _add_line(self, read: _Read, line: Opened | Settled) -> None:
+    def _add_line(self, read: _Read, line: Opened | Answered | Settled) -> None:
         """Whole or not at all, like `_write`; raises OSError."""
         text = f"{line.model_dump_json()}\n".encode()
         if not _has_lines(read.content) or read.content.count(b"\n") >= MOST_LINES:

@@ -24,6 +24,10 @@ AXES = ("encoding", "workbook")
 Mode: TypeAlias = Literal["development", "live", "final"]
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class WorkbookEntry(Frozen):
     """A workbook of the plan."""
 
@@ -105,6 +109,17 @@ class Shard(Frozen):
 
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
+
+
+class AgentPlan(Frozen):
+    """How variants with tools are run."""
+
+    encodings: list[str]
+    max_turns: int
+    max_call_usd: str
+    """List price of all turns of a call, in dollars."""
+    sandbox: dict[str, str | int | float] = Field(default_factory=dict)
+    """What the sandbox of the spreadsheets suite says of itself: its level, its limits, what it offers."""
 
 
 class MergedRun(Frozen):
@@ -196,6 +211,8 @@ class Manifest(Frozen):
     """Question files whose workbook was found in no cells folder."""
     hosts: dict[str, Host] = Field(default_factory=dict)
     """Vendor -> where its calls go, of the models that the run may call; none for a provider that does not tell."""
+    agents: AgentPlan | None = Field(default=None, exclude_if=_is_none)
+    """None, and not written: no variant of the plan has tools."""
     lineage: list[EarlierRun] = Field(default_factory=list)
     """The runs that this one goes on from, the latest first: what they cost counts towards its caps."""
 

@@ -23,6 +23,7 @@ from pytest_cellprose.store.layout import (
     DEATH_MARK,
     GITIGNORE,
     IGNORED,
+    INTERRUPTION_MARK,
     StoreError,
     lock_file,
     manifest_file,
@@ -188,6 +189,20 @@ class Store:
         """Tell all processes of the run that one died."""
         with contextlib.suppress(OSError):  # a folder that is gone ends the run by itself
             self._mark_of_death.touch()
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the run was told to end: an episode goes on no further than the turn that is under way."""
+        return self._mark_of_interruption.exists()
+
+    def note_interruption(self) -> None:
+        """Tell all processes of the run that it is to end."""
+        with contextlib.suppress(OSError):  # a folder that is gone ends the run by itself
+            self._mark_of_interruption.touch()
+
+    @property
+    def _mark_of_interruption(self) -> Path:
+        return self.folder / INTERRUPTION_MARK
 
     @property
     def _mark_of_death(self) -> Path:

@@ -49,7 +49,7 @@ def _accounts(store: Store) -> dict[str, Account]:
 def _booked(state: LedgerState) -> dict[str, Account]:
     accounts = defaultdict(Account, state.vendors)
     for held in state.open.values():
-        accounts[held.vendor] += of_call(None, held.expected)
+        accounts[held.vendor] += of_call(None, held.counted)
     return dict(accounts)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from pydantic import Field
 
@@ -21,6 +21,7 @@ from pytest_cellprose.encodings.keys import functions_digest
 from pytest_cellprose.providers.base import Tool, ToolCall
 from pytest_cellprose.questions.kind import Kinds
 from pytest_cellprose.record.record import CallProblem, Frozen, SetName, Usage
+from pytest_cellprose.sandbox.base import Answer, Sandboxes
 from pytest_cellprose.store.manifest import WorkbookEntry
 
 
@@ -68,7 +69,7 @@ class World(AbstractContextManager["World"], Protocol):
     digest: str
     """Of all that is in it, tool versions and limits included; known before it is opened, and part of the inputs id."""
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> str:
+    def call(self, name: str, arguments: Mapping[str, Any]) -> str | Answer:
         """What a tool of the opening answers; its arguments fit its schema. What the model did wrong is an answer too.
 
         What is raised ends the episode with the fault ``world``.
@@ -85,6 +86,10 @@ class PlayedCall:
     """The whole text that the model was told; None: the episode ended before."""
     problem: CallProblem | None = None
     """Why no tool ran and `result` is an error."""
+    exit_code: int | None = None
+    """Of a command that came to its end."""
+    output_bytes: int | None = None
+    """Of all that a command wrote."""
     seconds: float = 0.0
     """Of the tool."""
 
@@ -178,6 +183,10 @@ class Workplace:
     kinds: Kinds
     """Of questions."""
     final: bool = False
+    sandboxes: Sandboxes | None = None
+    """Where the commands of agents run; None: the plan has no agents."""
+    sandbox_facts: Mapping[str, Any] | None = None
+    """What the plan says of them; None: it is being made."""
 
 
 class Suite(ABC):
@@ -216,9 +225,16 @@ class Suite(ABC):
         """What the opening's tools act on, not opened yet; None where it has no tools."""
         return None
 
-    def unreadable(self, variant: Variant) -> str | None:
-        """Why the offline reader, a program, cannot answer from a variant; None if it can."""
+    def unreadable(self, variant: Variant, *, explores: bool) -> str | None:
+        """Why an offline model, a program, cannot answer from a variant; None if it can.
+
+        `explores`: it works with tools and reads no prompt (`ModelSpec.explores`).
+        """
         return f"the offline reader answers nothing of the suite {self.name!r}"
+
+    def tools(self, variant: Variant) -> Literal["none", "world", "sandbox"]:
+        """Whether a variant's openings offer tools, and whether these are a world's own or commands in a sandbox."""
+        return "none" if type(self).world is Suite.world else "world"
 
     def load(self, entry: WorkbookEntry, source: TaskSource) -> Task:
         """A planned task again; raises `InputChanged` if it is not what was planned."""
@@ -228,12 +244,13 @@ class Suite(ABC):
         what = f"{self.axes[1]} {entry.name!r}"
         raise InputChanged(f"{source.folder}: {what} changed after the run was planned: run again")
 
-    def text(self, task: Task, variant: Variant) -> str | None:
-        """What of an opening is the variant's own: its digest is on record. None: nothing of the task is sent."""
+    def text(self, task: Task, variant: Variant) -> str | bytes | None:
+        """What of a task is handed over in the variant's own way, in the prompt or as a file: its digest is on record.
+        None: nothing of the task is."""
         opening = self.opening(task, variant)
         return f"{opening.system}\n{opening.prompt}"
 
-    def known_text(self, entry: WorkbookEntry, variant: Variant) -> str | None:
+    def known_text(self, entry: WorkbookEntry, variant: Variant) -> str | bytes | None:
         """The same, where it is at hand without being made."""
         return None
 

@@ -14,9 +14,11 @@ from pytest_cellprose.models.registry import builtin_models
 from pytest_cellprose.plan.models import Registered, planned_encodings, planned_models
 from pytest_cellprose.plan.problems import Draft
 from pytest_cellprose.plan.settings import Settings
+from pytest_cellprose.suites.spreadsheets import Spreadsheets
 
 MINE = Encoding("mine", version="1", label="mine", encode=lambda workbook: "")
 OFFERED = Registered(builtin_models(), {each.name: each for each in (*BUILTIN, MINE)}, {}, {})
+SUITE = Spreadsheets(OFFERED.encodings)
 PLAIN = Settings(cells=(), out=Path("results"), usual_out=Path("results"))
 SIX = ["haiku55", "sonnet55", "opus55", "gpt6luna", "gpt61sol", "gpt6astra"]
 """The protocol's (section 4)."""
@@ -27,14 +29,27 @@ COMMON = ["cellprose_lean_gfm", "markitdown", "csv", "markdown", "toon", "none"]
     ("settings", "expected"),
     [
         ({}, [*COMMON, "mine"]),
-        ({"final": True}, [*COMMON, "mine"]),  # the two agents' are not there yet
+        (
+            {"final": True},
+            [
+                "cellprose_lean_gfm",
+                "markitdown",
+                "agent_xlsx",
+                "csv",
+                "markdown",
+                "toon",
+                "agent_cellprose",
+                "none",
+                "mine",
+            ],
+        ),
         ({"encodings": ("toon", "mine")}, ["toon", "mine"]),
         ({"encodings": ("address_list",)}, ["address_list"]),
     ],
 )
 def test_encodings_of_a_plan(settings: dict[str, Any], expected: list[str]) -> None:
     draft = Draft()
-    assert [each.name for each in planned_encodings(replace(PLAIN, **settings), OFFERED, draft)] == expected
+    assert [each.name for each in planned_encodings(replace(PLAIN, **settings), SUITE, draft)] == expected
     assert draft.problems == []
 
 
@@ -50,7 +65,7 @@ def test_encodings_of_a_plan(settings: dict[str, Any], expected: list[str]) -> N
 )
 def test_encodings_that_are_refused(settings: dict[str, Any], told: str) -> None:
     draft = Draft()
-    planned_encodings(replace(PLAIN, **settings), OFFERED, draft)
+    planned_encodings(replace(PLAIN, **settings), SUITE, draft)
     (problem,) = draft.problems
     assert told in str(problem)
 

@@ -111,3 +111,32 @@ def test_the_latest_runs_are_read(tmp_path: Path) -> None:
         store_run(tmp_path, f"{number:02}", [line("csv", number, 1)] * 5)
     outputs = recorded_outputs(tmp_path, [HAIKU])
     assert outputs.runs == [f"{number:02}" for number in range(29, 9, -1)]
+
+
+def episode(*turns: tuple[int | None, int | None]) -> dict[str, Any]:
+    told = [{"input": tokens_in, "output": tokens_out} for tokens_in, tokens_out in turns]
+    return {**line("agent_xlsx", 9_999, 3), "turns": told}
+
+
+def test_recorded_episodes_count_by_their_turns_and_not_as_calls_in_one_shot(tmp_path: Path) -> None:
+    """At $0.10 and $0.50 per million, a turn above 100,000 tokens at $0.50 and $2.50."""
+    store_run(tmp_path, "1", [episode((1_000, 100), (200_000, 1_000)), episode((3_000, 300))])
+    outputs = recorded_outputs(tmp_path, [HAIKU])
+    spent = 1_000 * 100 + 100 * 500 + 200_000 * 500 + 1_000 * 2_500 + 3_000 * 100 + 300 * 500
+    assert outputs.episode("haiku55", "agent_xlsx", HAIKU.prices, 1_000) == spent // 2
+    assert outputs.recorded == {}
+    assert outputs.expected("haiku55", "csv", 4) == 1_100
+    assert "as recorded for haiku55 (2)" in outputs.episode_method(["agent_xlsx"])
+
+
+def test_an_episode_of_which_a_turn_told_nothing_is_passed_by(tmp_path: Path) -> None:
+    store_run(tmp_path, "1", [episode((1_000, 100), (None, None))])
+    assert recorded_outputs(tmp_path, [HAIKU]).episodes == {}
+
+
+def test_without_records_an_episode_sends_all_before_it_again_each_turn() -> None:
+    """Six turns of 400 tokens, whose tools answer 1,200: the table of assumed turns."""
+    inputs = [1_000 + turn * 1_600 for turn in range(6)]
+    expected = sum(tokens * 100 + 400 * 500 for tokens in inputs)
+    assert Outputs().episode("haiku55", "agent_xlsx", HAIKU.prices, 1_000) == expected
+    assert "6 for agent_xlsx" in Outputs().episode_method(["agent_xlsx"])

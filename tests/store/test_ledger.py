@@ -298,3 +298,29 @@ def test_the_file_does_not_grow_with_the_calls(ledger: Ledger) -> None:
         sizes.append(ledger.path.stat().st_size)
     assert max(sizes) < 50_000  # a line for each would be 90 kB
     assert ledger.state() == LedgerState(vendors={"anthropic": Account(spent=1200, calls=600)})
+
+
+def test_turns_of_a_call_that_goes_on_count_as_soon_as_they_were_answered(ledger: Ledger) -> None:
+    name = held(ledger.reserve(call(40), 100))
+    ledger.note_turn(name, 30)
+    assert ledger.state().counted("anthropic") == 40  # within what was reserved
+    ledger.note_turn(name, 35)
+    assert ledger.state().counted("anthropic") == 65
+    assert ledger.reserve(call(36), 100) is None  # there may be room when it ends
+    again = Ledger(ledger.path).state()
+    assert [(one.expected, one.spent, one.counted) for one in again.open.values()] == [(40, 65, 65)]
+    ledger.settle(name, 70)
+    assert ledger.state().vendors["anthropic"] == Account(spent=70, calls=1)
+
+
+def test_a_call_that_ends_with_no_word_counts_what_its_turns_cost(ledger: Ledger) -> None:
+    name = held(ledger.reserve(call(40), None))
+    ledger.note_turn(name, 65)
+    ledger.settle(name, None)
+    assert ledger.state().vendors["anthropic"] == Account(assumed=65, calls=1, unreported=1)
+
+
+def test_a_turn_of_a_call_that_nobody_opened_is_refused(ledger: Ledger) -> None:
+    held(ledger.reserve(call(40), None))
+    with pytest.raises(StoreError, match="reservation of a call is gone"):
+        ledger.note_turn("0" * 16, 1)
