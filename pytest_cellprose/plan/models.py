@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_cellprose.cache import TextCache
 from pytest_cellprose.encodings.base import Encoding
-from pytest_cellprose.method.roles import FINAL, ONE_SHOT, RESERVED_ENCODINGS, may_take
+from pytest_cellprose.method.roles import AGENTS, FINAL, ONE_SHOT, RESERVED_ENCODINGS, may_take
 from pytest_cellprose.models.registry import (
     ModelError,
     ModelSpec,
@@ -54,11 +54,18 @@ class Registered:
         return self.suites[name].within(place)
 
 
-def planned_encodings(settings: Settings, suite: Suite, draft: Draft) -> list[Variant]:
-    """Those that were named, or the mode's own and every one of somebody else's; what is wrong goes into `draft`."""
+def planned_encodings(settings: Settings, suite: Suite, models: Mapping[str, ModelSpec], draft: Draft) -> list[Variant]:
+    """Those that were named, or the mode's own and every one of somebody else's; what is wrong goes into `draft`.
+
+    `models`: the registry. Agents' are planned unnamed in a final run, and for a model that was named and explores.
+    """
     known = {variant.name: variant for variant in suite.variants()}
     third_party = [name for name in known if name not in RESERVED_ENCODINGS]
+    exploring = {name in models and models[name].explores for name in settings.models or ()}
     default = [name for name in (FINAL if settings.final else ONE_SHOT) if name in known]
+    if True in exploring and not settings.final:
+        one_shot = [*default, *third_party] if False in exploring else []
+        default, third_party = [*one_shot, *(name for name in FINAL if name in AGENTS and name in known)], []
     names = list(settings.encodings) if settings.encodings is not None else [*default, *third_party]
     for name in names:
         if name not in known:

@@ -70,7 +70,7 @@ def planned_workbooks(
     _refuse_heldout(settings, line, discovery, [*registered.models], [each.name for each in suite.variants()], draft)
     if any(problem.remedy for problem in draft.problems):
         raise PlanError(draft.problems, line.invocation)
-    encodings = planned_encodings(settings, suite, draft)
+    encodings = planned_encodings(settings, suite, registered.models, draft)
     splits = committed_splits(root, discovery.splits) if settings.final else ()
     choice = choose(settings, discovery, splits, cache, draft, registered.kinds)
     return PlannedTasks(

@@ -19,6 +19,7 @@ import pytest
 import xlsxwriter
 
 import pytest_cellprose
+from pytest_cellprose.sandbox.choose import probe, sandboxes
 from tests.providers.vendor_server import VendorServer, serving
 
 # pytester forgets the modules that a run in this process imported, and compiled ones cannot be imported twice:
@@ -31,6 +32,9 @@ for _name in (
 ):
     if not _name.endswith("__main__"):
         importlib.import_module(_name)
+
+_NO_SANDBOX = probe(sandboxes(None, 1, Path(tempfile.gettempdir(), "cellprose-tests"))).problem
+needs_sandbox = pytest.mark.skipif(_NO_SANDBOX is not None, reason=f"no sandbox: {_NO_SANDBOX}")
 
 WAY = shlex.split(os.environ.get("CELLPROSE_WAY", ""))
 """Arguments for every run of these tests, to have all of them another way: ``--cellprose-inflight=1``, ``-n 2``."""

@@ -9,24 +9,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_cellprose.__main__ import main
-from pytest_cellprose.sandbox.choose import probe, sandboxes
-from tests.integration.conftest import HOUSE, TEST_CELLS, WAY, Bench
+from tests.integration.conftest import HOUSE, TEST_CELLS, WAY, Bench, needs_sandbox
 
 USAGE_ERROR = 4
 AGENT = ("--cellprose-encodings=agent_xlsx",)
 
-
-def _why_not() -> str | None:
-    return probe(sandboxes(None, 1, Path("unused"))).problem
-
-
-needs_sandbox = pytest.mark.skipif(_why_not() is not None, reason=f"no sandbox: {_why_not()}")
 
 EXPLORER = """
 from pytest_cellprose import ToolCall

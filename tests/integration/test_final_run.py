@@ -15,7 +15,7 @@ import pytest
 from pytest_cellprose.sets import discover, frozen, split
 from pytest_cellprose.sets.pinned import Pinned, PinnedFile, content_sha256
 from pytest_cellprose.workbook.model import Workbook
-from tests.integration.conftest import Bench, sha256
+from tests.integration.conftest import Bench, needs_sandbox, sha256
 
 USAGE_ERROR = 4
 FINAL = ("--cellprose-final", "--cellprose-models=reader", "--cellprose-encodings=csv", "--cellprose-reps=2")
@@ -79,6 +79,16 @@ def against_the_set(bench: Bench, *arguments: str) -> list[str]:
 def test_the_frozen_set_has_nothing_against_it(sealed: Bench) -> None:
     assert against_the_set(sealed) == []
     assert against_the_set(sealed, "--cellprose-subset=2") == []
+
+
+@needs_sandbox
+def test_the_protocol_s_whole_plan_may_be_published(sealed: Bench) -> None:
+    """The publishable run exists: nothing that was planned rules it out, agents among it."""
+    shown = sealed.run("--collect-only", "--cellprose-final").stdout.str()
+    assert "6 models × 8 encodings × 5 workbooks × 3 repeats = 720 cells" in shown
+    assert "not publishable" not in shown
+    assert "the gate would refuse: the selected cells are expected to cost" in shown  # and nothing else
+    assert shown.count("the gate would refuse") == 1
 
 
 def test_what_is_pinned_and_not_here_is_lacking_wherever_the_benchmark_is(

@@ -43,13 +43,19 @@ COMMON = ["cellprose_lean_gfm", "markitdown", "csv", "markdown", "toon", "none"]
                 "mine",
             ],
         ),
+        ({"models": ("reader_agent",)}, ["agent_xlsx", "agent_cellprose"]),
+        ({"models": ("reader", "reader_agent")}, [*COMMON, "mine", "agent_xlsx", "agent_cellprose"]),
+        ({"models": ("reader_agent",), "encodings": ("agent_xlsx",)}, ["agent_xlsx"]),
+        ({"models": ("nobody",)}, [*COMMON, "mine"]),
         ({"encodings": ("toon", "mine")}, ["toon", "mine"]),
         ({"encodings": ("address_list",)}, ["address_list"]),
     ],
 )
 def test_encodings_of_a_plan(settings: dict[str, Any], expected: list[str]) -> None:
     draft = Draft()
-    assert [each.name for each in planned_encodings(replace(PLAIN, **settings), SUITE, draft)] == expected
+    assert [
+        each.name for each in planned_encodings(replace(PLAIN, **settings), SUITE, OFFERED.models, draft)
+    ] == expected
     assert draft.problems == []
 
 
@@ -65,7 +71,7 @@ def test_encodings_of_a_plan(settings: dict[str, Any], expected: list[str]) -> N
 )
 def test_encodings_that_are_refused(settings: dict[str, Any], told: str) -> None:
     draft = Draft()
-    planned_encodings(replace(PLAIN, **settings), SUITE, draft)
+    planned_encodings(replace(PLAIN, **settings), SUITE, OFFERED.models, draft)
     (problem,) = draft.problems
     assert told in str(problem)
 
