@@ -25,7 +25,7 @@ from tests.providers.vendor_server import VendorServer, serving
 # pytester forgets the modules that a run in this process imported, and compiled ones cannot be imported twice:
 # what a run needs is here before it. It is also much faster than importing it anew for every run.
 for _name in (
-    *("anthropic.resources.messages", "openai.resources.chat", "openai.resources.responses"),
+    *("anthropic.resources.messages", "openai.resources.chat", "openai.resources.responses", "httpcore2"),
     *("genai_prices.data", "hypothesis", "markitdown", "rich.console", "rich.table", "scipy.special"),
     *("toktok", "toon_format", "xdist.dsession", "xdist.scheduler"),
     *(module.name for module in pkgutil.walk_packages(pytest_cellprose.__path__, "pytest_cellprose.")),
