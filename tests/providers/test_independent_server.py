@@ -7,6 +7,11 @@ is called ``llmock`` as well, for history's sake.
     python3 -m venv DIR && DIR/bin/pip install llmock==0.2.2
     npm install --prefix DIR @copilotkit/aimock@1.43.0
     CELLPROSE_LLMOCK=DIR/bin/llmock CELLPROSE_AIMOCK=DIR/node_modules/.bin/llmock pytest tests -m independent
+
+What either can say of an episode with tools: llmock reads the tools that a request offers, writes arguments to fit
+their schema, and answers in words once the last turn holds a result in its vendor's form. aimock answers the second
+turn only where it finds the result under its call's id, and, when it is strict, refuses a turn of Messages that comes
+back without its signed thoughts. Neither checks what comes back of Responses' reasoning.
 """
 
 from __future__ import annotations
@@ -17,22 +22,26 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.request import Request as HttpRequest
 from urllib.request import urlopen
 
 import pytest
 
-from pytest_cellprose.providers.base import ModelFailure, PathFault, Provider, Reply
+from pytest_cellprose.measure.episode import Limits, Played, play
+from pytest_cellprose.providers.base import ModelFailure, PathFault, Provider, Reply, Tool
+from pytest_cellprose.record.record import Prices
 from tests.providers.conftest import PROVIDERS, QUICK, REQUEST
 
 pytestmark = pytest.mark.independent
 
 ANSWER = '{"q1": 1}'
 CUT_ANSWER = '{"q1": 1'
+USAGE = {"prompt_tokens": 1234, "completion_tokens": 56, "input_tokens": 1234, "output_tokens": 56}
+"""By the names of all three protocols."""
 
 
 @dataclass
@@ -49,6 +58,9 @@ class LlMock:
         post(self.address + "/_llmock/reset")
         post(self.address + "/_llmock/scenario", {"behaviors": list(behaviors)})
 
+    def unscripted(self) -> None:
+        post(self.address + "/_llmock/reset")
+
     def answer(self, text: str) -> None:
         self.behave({"type": "reply", "text": text})
 
@@ -57,6 +69,12 @@ class LlMock:
 
     def fail(self, status: int, times: int) -> None:
         self.behave({"type": "fail", "status": status, "times": times}, {"type": "reply", "text": ANSWER})
+
+    def call_tool(self, command: str) -> None:
+        """Call the tool in a first turn, and answer in a second one."""
+        calls = [{"name": "bash", "arguments": {"command": command}}]
+        first = {"type": "reply", "text": "I look", "tool_calls": calls, "times": 1}
+        self.behave(first, {"type": "reply", "text": ANSWER})
 
     def received(self) -> list[dict[str, Any]]:
         """The bodies of the requests since the last script."""
@@ -75,9 +93,8 @@ class AiMock:
         return self.address
 
     def answer(self, text: str, **more: Any) -> None:
-        usage = {"prompt_tokens": 1234, "completion_tokens": 56, "input_tokens": 1234, "output_tokens": 56}
         post(self.address + "/__aimock/reset")
-        fixture = {"match": {}, "response": {"content": text, "usage": usage, **more}}
+        fixture = {"match": {}, "response": {"content": text, "usage": USAGE, **more}}
         post(self.address + "/__aimock/fixtures", {"fixtures": [fixture]})
 
     def truncate(self, text: str) -> None:
@@ -87,6 +104,18 @@ class AiMock:
         self.answer(ANSWER)
         for _ in range(times):
             post(self.address + "/__aimock/error", {"status": status, "body": {"message": "busy", "type": "busy"}})
+
+    def call_tool(self, command: str, *, gives: str = "book.xlsx", **more: Any) -> None:
+        """Call the tool in a first turn, and answer in a second one if it brings what the call gives."""
+        post(self.address + "/__aimock/reset")
+        call = {"id": "call_7", "name": "bash", "arguments": json.dumps({"command": command})}
+        first = {"content": "I look", "toolCalls": [call], "usage": USAGE, **more}
+        result = {"toolCallId": "call_7", "toolResultContains": gives}
+        script = [
+            {"match": {"hasToolResult": False}, "response": first},
+            {"match": result, "response": {"content": ANSWER, "usage": USAGE}},
+        ]
+        post(self.address + "/__aimock/fixtures", {"fixtures": script})
 
     def disturb(self, **rates: float) -> None:
         self.answer(ANSWER)
@@ -138,6 +167,16 @@ def llmock() -> Iterator[LlMock]:
 def aimock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AiMock]:
     no_fixtures: Path = tmp_path_factory.mktemp("fixtures")
     for address in running("CELLPROSE_AIMOCK", "--fixtures", str(no_fixtures), "--log-level", "silent"):
+        yield AiMock(address)
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AiMock]:
+    """aimock that refuses what it finds wrong."""
+    fixtures: Path = tmp_path_factory.mktemp("fixtures")
+    nobody_asks = {"match": {"userMessage": "nobody asks this"}, "response": {"content": "no"}}
+    (fixtures / "one.json").write_text(json.dumps({"fixtures": [nobody_asks]}))  # without any it does not start
+    for address in running("CELLPROSE_AIMOCK", "--fixtures", str(fixtures), "--log-level", "silent", "--strict"):
         yield AiMock(address)
 
 
@@ -282,3 +321,123 @@ def test_what_aimock_has_no_route_for(vendor: str, aimock: AiMock, environment: 
     counted = provider.counted_tokens(replace(REQUEST, model_id="gpt-4o"))
     assert (counted is None) == (vendor in ("anthropic", "compat"))
     assert call(provider).text == ANSWER
+
+
+# --- episodes with tools ---------------------------------------------------------------------------------------------
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {"command": {"type": "string"}},
+    "required": ["command"],
+    "additionalProperties": False,
+}
+ASKED = replace(
+    REQUEST, model_id="gpt-4o", settings={"effort": "medium"}, tools=[Tool("bash", "Runs a command", PARAMETERS)]
+)
+
+
+class Shell:
+    """A world that always lists one file, and keeps its commands."""
+
+    digest = "shell"
+
+    def __init__(self) -> None:
+        self.commands: list[str] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> str:
+        self.commands.append(arguments["command"])
+        return "book.xlsx"
+
+
+def played(provider: Provider, shell: Shell, **more: Any) -> Played:
+    prices = Prices(input="0.10", output="0.50")
+    return play(provider, replace(ASKED, **more), shell, Limits(turns=5), prices=prices)
+
+
+def test_an_episode_of_two_turns(provider: Provider, independent: LlMock | AiMock) -> None:
+    independent.call_tool("ls")
+    shell = Shell()
+    result = played(provider, shell)
+    assert (result.outcome.status, result.reply, shell.commands) == ("scored", ANSWER, ["ls"])
+    first, second = result.turns
+    assert first.reply == "I look"
+    assert [(made.call.name, made.result) for made in first.calls] == [("bash", "book.xlsx")]
+    assert first.cost_nanousd
+    assert second.cost_nanousd
+    if isinstance(independent, AiMock):
+        assert [(turn.usage.input, turn.usage.output) for turn in result.turns] == [(1234, 56)] * 2
+        assert first.calls[0].call.id == "call_7"
+    asked, resent = (json.dumps(body) for body in independent.received())
+    call_id = first.calls[0].call.id
+    assert (asked.count(call_id), resent.count(call_id)) == (0, 2)  # the call, and what it gave
+    assert (asked.count("book.xlsx"), resent.count("book.xlsx")) == (0, 1)
+    assert "Runs a command" in asked
+    assert "cache_control" not in asked + resent
+
+
+def test_llmock_reads_the_offer_and_the_results_as_it_knows_them(
+    vendor: str, llmock: LlMock, environment: pytest.MonkeyPatch
+) -> None:
+    """Unscripted: it finds the tool and its schema in the request, and ends the loop when it finds a result."""
+    provider = made(vendor, llmock, environment)
+    llmock.unscripted()
+    shell = Shell()
+    result = played(provider, shell)
+    assert (result.outcome.status, len(result.turns), len(shell.commands)) == ("scored", 2, 1)
+    assert [made.problem for made in result.turns[0].calls] == [None]
+    assert result.reply
+
+
+@pytest.mark.parametrize(("kind", "problem"), [("malformed_arguments", "no_object"), ("unknown_tool", "unknown_tool")])
+def test_broken_calls_of_llmock_are_answered(
+    vendor: str, llmock: LlMock, environment: pytest.MonkeyPatch, kind: str, problem: str
+) -> None:
+    provider = made(vendor, llmock, environment)
+    llmock.behave({"type": "tool_fault", "kind": kind, "times": 1})
+    shell = Shell()
+    result = played(provider, shell)
+    assert (result.outcome.status, len(result.turns), shell.commands) == ("scored", 2, [])
+    assert [made.problem for made in result.turns[0].calls] == [problem]
+
+
+def test_a_strict_aimock_takes_back_what_it_said(vendor: str, strict: AiMock, environment: pytest.MonkeyPatch) -> None:
+    """With thoughts before the call: signed ones in Messages, sealed ones in Responses."""
+    provider = made(vendor, strict, environment)
+    model = {"anthropic": "claude-haiku-5-5", "openai": "gpt-5", "compat": "deepseek-r1"}[vendor]
+    strict.call_tool("ls", reasoning="I should look")
+    shell = Shell()
+    # aimock looks after thoughts where thinking is "enabled", the older way
+    result = played(provider, shell, model_id=model, settings={"thinking": "enabled"})
+    assert (result.outcome.detail, result.reply, shell.commands) == (None, ANSWER, ["ls"])
+    assert len(strict.received()) == 2
+
+
+def test_a_strict_aimock_refuses_a_turn_without_its_thoughts(strict: AiMock, environment: pytest.MonkeyPatch) -> None:
+    """So that the test above says something."""
+    provider = made("anthropic", strict, environment)
+    strict.call_tool("ls", reasoning="I should look")
+
+    class Forgets:
+        def call(self, request: Any) -> Reply:
+            reply = provider.call(request)
+            return replace(reply, said=[block for block in reply.said if block["type"] != "thinking"])
+
+    result = played(Forgets(), Shell(), model_id="claude-haiku-5-5", settings={"thinking": "enabled"})
+    assert (result.outcome.status, result.outcome.kind) == ("fault", "api_error")
+    assert "must begin with a `thinking` block" in str(result.outcome.detail)
+
+
+def test_aimock_finds_no_answer_where_the_result_is_another(
+    vendor: str, aimock: AiMock, environment: pytest.MonkeyPatch
+) -> None:
+    provider = made(vendor, aimock, environment)
+    aimock.call_tool("ls", gives="another.xlsx")
+    result = played(provider, Shell())
+    assert (result.outcome.status, len(result.turns), result.turns[0].answered) == ("fault", 2, True)
+    assert str(result.outcome.detail).startswith("HTTP 404 ")
