@@ -27,7 +27,7 @@ ANSWER = '{"q1": -1, "q2": "Model!B5"}'
 LS = ("call_1", "bash", '{"command": "ls"}')
 ECHO = ("call_2", "bash", '{"command": "echo 42"}')
 PROMPT = (
-    "The workbook, as an Excel workbook: the file workbook.xlsx in your working directory.\n\nQuestions:\nq1 [Model] "
+    "The workbook is the file workbook.xlsx in your working directory, an Excel workbook.\n\nQuestions:\nq1 [Model] "
 )
 
 
