@@ -105,10 +105,14 @@ class Box:
         os.utime(path, (_TIME, _TIME))
 
 
+def is_root() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
 def remove(folder: Path) -> None:
     """Whatever it holds: folders that nobody may read, and deeper ones than Python can follow. Never raises."""
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        if os.geteuid() != 0:
+        if not is_root():
             subprocess.run(["chmod", "-R", "u+rwX", "--", str(folder)], capture_output=True, check=False)
         subprocess.run(["rm", "-rf", "--", str(folder)], capture_output=True, check=False)
 
@@ -120,7 +124,7 @@ def remove_stale() -> None:
         if found is None or folder.is_symlink() or _lives(int(found[1])):
             continue
         with contextlib.suppress(OSError):
-            if folder.stat().st_uid == os.geteuid():
+            if folder.stat().st_uid == os.getuid():
                 remove(folder)
 
 

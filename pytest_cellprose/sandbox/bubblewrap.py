@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pytest_cellprose.sandbox.base import Limits, SandboxError
 from pytest_cellprose.sandbox.bounded import Program
-from pytest_cellprose.sandbox.box import Box
+from pytest_cellprose.sandbox.box import Box, is_root
 from pytest_cellprose.sandbox.shell import launcher
 
 PROGRAM = "bwrap"
@@ -39,7 +39,7 @@ _USER_NAMESPACE = ("--unshare-user", "--disable-userns", "--uid", "1000", "--gid
 
 def own_user() -> int | None:
     """A user id that no other sandbox has at the same time; None where we are no root and have one already."""
-    return _OWN_USERS + next(_made) % _USERS if os.geteuid() == 0 else None
+    return _OWN_USERS + next(_made) % _USERS if is_root() else None
 
 
 def program(box: Box, user: int | None, limits: Limits) -> Program:
