@@ -13,6 +13,7 @@ import asyncio
 import json
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +33,7 @@ class Seen:
     bodies: list[bytes] = field(default_factory=list)
 
     def told(self) -> bytes:
-        prompts = [json.loads(body)["messages"] for body in self.bodies]
+        prompts = [json.loads(body).get("messages") for body in self.bodies]
         return json.dumps(
             {"calls": self.calls, "first": self.first, "last": self.last, "peak": self.peak, "prompts": prompts}
         ).encode()
@@ -49,9 +50,7 @@ def streamed() -> bytes:
     events = [chunk(choices=[{"index": 0, "delta": {"content": piece}, "finish_reason": None}]) for piece in pieces]
     events.append(chunk(choices=[{"index": 0, "delta": {}, "finish_reason": "stop"}]))
     events += [chunk(choices=[], usage=USAGE), b"data: [DONE]\n\n"]
-    framed = b"".join(b"%x\r\n%s\r\n" % (len(event), event) for event in events)
-    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
-    return head + framed + b"0\r\n\r\n"
+    return chunked(events)
 
 
 def whole(body: bytes) -> bytes:
@@ -64,6 +63,13 @@ def completion() -> bytes:
     return json.dumps(
         {"id": "c1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": USAGE}
     ).encode()
+
+
+def chunked(events: Iterable[bytes]) -> bytes:
+    """A response that streams these events, and goes out in one write all the same."""
+    framed = b"".join(b"%x\r\n%s\r\n" % (len(event), event) for event in events)
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    return head + framed + b"0\r\n\r\n"
 
 
 STREAMED, WHOLE = streamed(), whole(completion())
@@ -97,8 +103,12 @@ class Connection(asyncio.Protocol):
         seen.peak = max(seen.peak, seen.running)
         body = rest[:size]
         seen.bodies.append(body)
+        asyncio.get_running_loop().call_later(self.delay, self.answer, seen, self.answer_to(head, body))
+
+    def answer_to(self, head: bytes, body: bytes) -> bytes:
+        """A whole response."""
         wants_stream = b'"stream":true' in body.replace(b'"stream": true', b'"stream":true')
-        asyncio.get_running_loop().call_later(self.delay, self.answer, seen, STREAMED if wants_stream else WHOLE)
+        return STREAMED if wants_stream else WHOLE
 
     def answer(self, seen: Seen, answer: bytes) -> None:
         seen.running -= 1
@@ -106,9 +116,9 @@ class Connection(asyncio.Protocol):
         self.transport.write(answer)
 
 
-async def main(delay: float) -> None:
+async def main(delay: float, connection: type[Connection] = Connection) -> None:
     seen = [Seen()]
-    server = await asyncio.get_running_loop().create_server(lambda: Connection(seen, delay), "127.0.0.1", 0)
+    server = await asyncio.get_running_loop().create_server(lambda: connection(seen, delay), "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 

@@ -31,7 +31,8 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 PEERS = HERE / "peers"
-PYTEST = (sys.executable, "-m", "pytest", "-p", "no:randomly", "-p", "no:hypothesispytest", "-p", "no:anyio")
+OTHERS = ("randomly", "hypothesispytest", "anyio", "flaky", "pytest-retry")
+PYTEST = (sys.executable, "-m", "pytest", *(part for name in OTHERS for part in ("-p", f"no:{name}")))
 BARE_PYTEST = (*PYTEST, "-p", "no:cellprose", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(PEERS))
 LIVE = ("--cellprose-live", "--cellprose-openweight=mine=m,0.2,0.6", "--cellprose-models=mine")
 SIX = "haiku55,sonnet55,opus55,gpt6luna,gpt61sol,gpt6astra"
