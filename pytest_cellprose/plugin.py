@@ -68,8 +68,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
         if cells_folders(config):
             from pytest_cellprose.session.controller import planned_run
+            from pytest_cellprose.session.progress import watching
 
-            run = planned_run(config)
+            with watching(config) as watch:
+                run = watch(planned_run(config))
             _take_up(config, run)
             if run is not None and not config.option.collectonly and not _has_header(config):
                 from pytest_cellprose.session.run import tell

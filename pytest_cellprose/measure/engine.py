@@ -63,6 +63,8 @@ class Engine:
         self.keeper = Keeper(self.store, lambda: self.spec.manifest)
         self.ledger = Ledger(self.store.folder / spec.ledger, spec.spent_before)
         self.suite = suite
+        self.texts_made = 0
+        """How often `text` was asked, for who waits."""
         self._variants = {variant.name: variant for variant in suite.variants()}
         self._provider_types = providers
         self._providers: dict[str, Provider] = {}
@@ -94,6 +96,7 @@ class Engine:
 
     def text(self, task: str, variant: str) -> str | bytes | None:
         """What of a task is handed over, None for a control; raises `OpeningFault`, and there is no price."""
+        self.texts_made += 1
         try:
             return self._guarded(lambda: self.suite.text(self._task(task), self._variants[variant]))
         except OpeningFault:

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_cellprose.cache import TextCache
 from pytest_cellprose.cell import CellFault
-from pytest_cellprose.measure.inputs import made_now, made_so_far
+from pytest_cellprose.measure.inputs import made_now, made_so_far, sent_pairs
 from pytest_cellprose.plan.build import Plan, build_plan, with_inputs
 from pytest_cellprose.plan.command_line import CommandLine, reaches_cell_test
 from pytest_cellprose.plan.cost import approval_problem, shares
@@ -20,6 +20,7 @@ from pytest_cellprose.questions.problem import Problem
 from pytest_cellprose.record.record import CellId, utc_now
 from pytest_cellprose.session.items import CellTests
 from pytest_cellprose.session.other_plugins import refusals
+from pytest_cellprose.session.progress import WATCH
 from pytest_cellprose.session.registry import engine_of, registered
 from pytest_cellprose.session.run import Run, select
 from pytest_cellprose.session.worker import PLACE, PLAN, PROBLEMS, UNTAKEN
@@ -117,6 +118,9 @@ def build_run(config: pytest.Config) -> ControllerRun:
     except PlanError as error:
         raise pytest.UsageError(str(error)) from None
     engine = engine_of(plan.spec, offered, config)
+    if WATCH in config.stash:
+        now = plan.spec.manifest.mode != "development"
+        config.stash[WATCH].watch(engine, len(sent_pairs(plan.spec.manifest)) if now else 0)
     if plan.spec.manifest.mode != "development":  # what can be sent is on record, and compared, before the first call
         plan = with_inputs(plan, made_now(engine))
         engine.spec = plan.spec

@@ -267,6 +267,12 @@ class Ledger:
                     self._write(read.state)
         return read.state
 
+    def look(self) -> LedgerState:
+        """What the file says, without a hand on it; nothing while it cannot be read."""
+        with suppress(StoreError):
+            return self._read(_Known()).state
+        return LedgerState()
+
     def reserve(self, call: PendingCall, cap: int | None) -> str | Refusal | None:
         """The name of the call's reservation, or why the cap (nano-dollars) has no room for it.
 
