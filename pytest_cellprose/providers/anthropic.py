@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_cellprose.providers.base import ModelFailure, Reply, Request, Tool, ToolCall, ToolResult
 from pytest_cellprose.providers.hosts import OWN_ADDRESSES
-from pytest_cellprose.providers.raw import at, name_at, text_at
+from pytest_cellprose.providers.raw import at, name_at, taken_back_name, text_at
 from pytest_cellprose.providers.usage import anthropic_cache_tokens, anthropic_usage, as_count
 from pytest_cellprose.providers.wire import Account, Line, OnLine
 from pytest_cellprose.record.outcomes import CACHE_LEAK, CONTEXT_EXCEEDED, REFUSED, TRUNCATED
@@ -173,6 +173,8 @@ class _Block:
     def whole(self) -> dict[str, Any]:
         """The block as the API takes it back."""
         told = {field: self._field(field) for field in self._more if field != "input"}
+        if self._begun.get("type") == "tool_use":
+            told["name"] = taken_back_name(self._begun.get("name"))
         return {**self._begun, **told, **({"input": self._input()} if self._more["input"] else {})}
 
     def _field(self, name: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_cellprose.providers.base import ModelFailure, Reply, Request, Tool, ToolCall
-from pytest_cellprose.providers.raw import at, name_at, text_at
+from pytest_cellprose.providers.raw import at, name_at, taken_back_name, text_at
 from pytest_cellprose.providers.usage import chat_usage
 from pytest_cellprose.providers.wire import Account, Line, OnLine
 from pytest_cellprose.record.outcomes import REFUSED, TRUNCATED
@@ -131,7 +131,10 @@ def _taken_back(text: str, reasoning: Mapping[str, str], calls: list[ToolCall]) 
         {
             "id": call.id,
             "type": "function",
-            "function": {"name": call.name, "arguments": call.arguments if _is_object(call.arguments) else "{}"},
+            "function": {
+                "name": taken_back_name(call.name),
+                "arguments": call.arguments if _is_object(call.arguments) else "{}",
+            },
         }
         for call in calls
     ]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_cellprose.models.tokens import recorded_count
 from pytest_cellprose.providers.base import ModelFailure, PathFault, Reply, Request, Tool, ToolCall
 from pytest_cellprose.providers.hosts import OWN_ADDRESSES
-from pytest_cellprose.providers.raw import name_at, text_at
+from pytest_cellprose.providers.raw import name_at, taken_back_name, text_at
 from pytest_cellprose.providers.usage import openai_usage
 from pytest_cellprose.providers.wire import Account, Line, OnLine, StreamError
 from pytest_cellprose.record.outcomes import CUT_STREAM, REFUSED, TRUNCATED
@@ -172,7 +172,10 @@ class _Seen:
 def _taken_back(items: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The items of a turn that the API takes back: it refuses reasoning that nothing follows."""
     last = max((place for place, item in enumerate(items, 1) if item.get("type") != "reasoning"), default=0)
-    return items[:last]
+    return [
+        {**item, "name": taken_back_name(item.get("name"))} if item.get("type") == "function_call" else item
+        for item in items[:last]
+    ]
 
 
 def _objects(value: Any) -> list[Mapping[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,3 +26,16 @@ def name_at(value: Any, *path: str) -> str | None:
     """The same of a mere name, such as a model's id: None if it is no text."""
     found = at(value, *path)
     return found if isinstance(found, str) and found else None
+
+
+_NAME = re.compile("[a-zA-Z0-9_-]{1,128}")
+_NO_NAME = re.compile("[^a-zA-Z0-9_-]")
+
+
+def taken_back_name(name: object) -> str:
+    """A tool's name, as a model wrote it, as vendors take it back.
+
+    They refuse a whole request for one name in its history that no tool can have, and the model may have made it up.
+    """
+    text = name if isinstance(name, str) else ""
+    return text if _NAME.fullmatch(text) else _NO_NAME.sub("_", text[:64]) or "_"

@@ -78,6 +78,36 @@ def test_arguments_of_any_kind_come_as_they_were_written_and_can_go_back(vendor:
         assert [isinstance(part, dict) for part in told] == [True]
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("bash", "bash"),
+        ("B-a_9" * 25, "B-a_9" * 25),
+        ("functions.bash", "functions_bash"),
+        ("run it!", "run_it_"),
+        ("b\x00sh", "b_sh"),
+        ("", "_"),
+        ("x" * 200, "x" * 64),
+        ("écrire", "_crire"),
+    ],
+)
+def test_a_name_that_no_tool_can_have_goes_back_as_one_that_a_tool_can(vendor: Vendor, name: str, told: str) -> None:
+    """Vendors refuse a whole request for it; what the model wrote stays in the call."""
+    reply = called(vendor, Answer(text="", tools=[("call-1", name, "{}")]))
+    assert [call.name for call in reply.calls] == [name]
+    sent = resent(vendor, Turn(reply.said, [ToolResult("call-1", "there is no such tool")]))
+    assert results(vendor, sent) == [("call-1", "there is no such tool")]
+    assert _names(sent) == [told]
+
+
+def _names(sent: list[dict[str, Any]]) -> list[str]:
+    """Of every call that goes back."""
+    names = [item["name"] for item in sent if item.get("type") == "function_call"]
+    names += [call["function"]["name"] for message in sent for call in message.get("tool_calls", ())]
+    content = [block for message in sent if isinstance(message.get("content"), list) for block in message["content"]]
+    return names + [block["name"] for block in content if block["type"] == "tool_use"]
+
+
 def _calls(message: dict[str, Any]) -> list[Any]:
     if "tool_calls" in message:
         return [json.loads(call["function"]["arguments"]) for call in message["tool_calls"]]
