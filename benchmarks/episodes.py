@@ -19,6 +19,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -73,15 +74,18 @@ class Turns(Connection):
         return _answers()[path, results >= TURNS - 1]
 
 
-def _answers(made: dict[tuple[bytes, bool], bytes] = {}) -> dict[tuple[bytes, bool], bytes]:  # noqa: B006 (made once)
+@cache
+def _answers() -> dict[tuple[bytes, bool], bytes]:
+    """Path and whether it is the last turn -> a whole response."""
     from tests.providers.vendor_server import MESSAGES, RESPONSES, Answer, frames
 
-    if not made:
-        call = ("call_1", "look", '{"where": "Sheet1"}')
-        turns = {True: Answer(text="There is gold."), False: Answer("I look there first.", thinking="hm", tools=[call])}
-        for path in (MESSAGES, RESPONSES):
-            made |= {(path.encode(), last): chunked(frames(path, {"model": "m"}, turn)) for last, turn in turns.items()}
-    return made
+    call = ("call_1", "look", '{"where": "Sheet1"}')
+    turns = {True: Answer(text="There is gold."), False: Answer("I look there first.", thinking="hm", tools=[call])}
+    return {
+        (path.encode(), last): chunked(frames(path, {"model": "m"}, turn))
+        for path in (MESSAGES, RESPONSES)
+        for last, turn in turns.items()
+    }
 
 
 @contextmanager
