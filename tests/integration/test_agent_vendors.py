@@ -16,8 +16,8 @@ import pytest
 from pytest_cellprose.questions.prompts import AGENT_SYSTEM, CORRECTION
 from pytest_cellprose.sandbox.tools import TOOLS
 from tests.integration.conftest import Bench
-from tests.integration.test_live_models import AT_ONCE, IN_ORDER, committed
-from tests.providers.vendor_server import MESSAGES, RESPONSES, Answer, Play, VendorServer, status, stream
+from tests.integration.test_live_models import AT_ONCE, IN_ORDER, INTERRUPTED, committed
+from tests.providers.vendor_server import MESSAGES, RESPONSES, Answer, Play, VendorServer, error, status, stream
 
 ONE = ("--cellprose-encodings=agent_xlsx", "--cellprose-workbooks=alpha", "--cellprose-sandbox=unsafe", IN_ORDER)
 VENDORS = ("haiku55", "gpt6luna")
@@ -387,6 +387,32 @@ def test_a_later_turn_that_breaks_off_is_that_failure_with_all_it_cost(
     assert (len(server.bodies), record["cost_nanousd"]) == (2, 120_000 + 210_000)
     assert set(record["scores"].values()) == {0.0}
     assert [step["result"] for step in record["tool_trace"]][1:] == [None] * len(fields.get("tools", []))
+
+
+@pytest.mark.parametrize(
+    ("model", "play"),
+    [
+        ("haiku55", error(413, type="request_too_large")),
+        ("gpt6luna", error(400, type="invalid_request_error", code="context_length_exceeded")),
+    ],
+)
+def test_a_history_that_grew_too_long_is_the_model_s_failure(
+    bench: Bench, server: VendorServer, model: str, play: Play
+) -> None:
+    assert played(bench, server, model, looks(model), play) == 0
+    record = the_record(bench)
+    assert (ending(record), record["cost_nanousd"]) == (("failure", "context_exceeded"), 120_000)
+    assert (len(record["turns"]), len(server.bodies)) == (2, 2)
+
+
+@both
+def test_a_key_that_is_refused_on_a_later_turn_ends_the_run_and_keeps_what_was_paid(
+    bench: Bench, server: VendorServer, model: str
+) -> None:
+    assert played(bench, server, model, looks(model), error(401, type="authentication_error")) == INTERRUPTED
+    record = the_record(bench)
+    assert (ending(record), record["cost_nanousd"]) == (("fault", "authentication"), 120_000)
+    assert bench.written("ledger.json")["open"] == {}
 
 
 @pytest.mark.parametrize("stop", ["end_turn", "stop_sequence", "brand_new"])
