@@ -29,7 +29,7 @@ def _run(config: pytest.Config) -> Run | None:
 def _planned(config: pytest.Config) -> ControllerRun | None:
     """The same where it was planned; None in a worker."""
     run = _run(config)
-    if run is None:
+    if run is None or hasattr(config, "workerinput"):  # which does without the controller's modules
         return None
     from pytest_cellprose.session.controller import ControllerRun
 
