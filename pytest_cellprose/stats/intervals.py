@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from pytest_cellprose.stats.beta import beta_quantile
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -127,8 +129,5 @@ def jeffreys(k: int, n: int) -> Interval | None:
         raise ValueError(f"jeffreys: k must lie between 0 and n, not {k} of {n}")
     if n == 0:
         return None
-
-    from scipy.special import betaincinv  # the Beta quantile; scipy.stats would take three times as long to import
-
-    low, high = (float(betaincinv(k + 0.5, n - k + 0.5, share)) for share in (0.025, 0.975))
+    low, high = (beta_quantile(share, k + 0.5, n - k + 0.5) for share in (0.025, 0.975))
     return (0.0 if k == 0 else low, 1.0 if k == n else high)
