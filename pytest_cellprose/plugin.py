@@ -187,7 +187,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     run = _run_for(metafunc.config)
     if run is not None:
-        metafunc.parametrize("cell", run.parameters, indirect=True)
+        metafunc.parametrize("cell", run.parameters(), indirect=True)
 
 
 def _is_our_cell(metafunc: pytest.Metafunc) -> bool:

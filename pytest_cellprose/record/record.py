@@ -6,6 +6,7 @@ types only and is complete in itself.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -30,8 +31,12 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
 
 
-class CellId(Frozen):
+# a plan has thousands of them, so it is no pydantic model; a record validates and writes it like one
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellId:
     """One cell of the benchmark; ordered and compared by its four coordinates."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     model: str
     encoding: str

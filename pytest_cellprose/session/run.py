@@ -82,9 +82,11 @@ class Run:
         """The planned cells that this invocation runs, in the plan's order: all, or those of its shard."""
         return own_cells(self.spec.manifest)
 
-    @cached_property
     def parameters(self) -> list[Any]:
-        """These cells as pytest parameters; cells that do not run in this mode carry a skip mark."""
+        """These cells as pytest parameters; cells that do not run in this mode carry a skip mark.
+
+        Made for each test that takes them: kept, they would be a seventh of all objects of a large plan.
+        """
         return [pytest.param(cell, id=str(cell), marks=self.mode_skips.get(cell.model, ())) for cell in self.cells]
 
     @cached_property
