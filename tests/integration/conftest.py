@@ -37,7 +37,25 @@ _NO_SANDBOX = probe(sandboxes(None, 1, Path(tempfile.gettempdir(), "cellprose-te
 needs_sandbox = pytest.mark.skipif(_NO_SANDBOX is not None, reason=f"no sandbox: {_NO_SANDBOX}")
 
 WAY = shlex.split(os.environ.get("CELLPROSE_WAY", ""))
-"""Arguments for every run of these tests, to have all of them another way: ``--cellprose-inflight=1``, ``-n 2``."""
+"""Arguments for every run of these tests, to have all of them another way: ``--cellprose-inflight=1``, ``-n 2``.
+
+What a test asks for itself counts. What does not hold, or is the same, in another way says so with one of the three
+marks below; expectations that differ with workers ask the fixture `workers`."""
+
+
+def one_process(what: str) -> pytest.MarkDecorator:
+    """The test is about what one process does."""
+    return pytest.mark.skipif("-n" in WAY, reason=f"about one process: {what}")
+
+
+own_workers = pytest.mark.skipif("-n" in WAY, reason="chooses its workers itself, in any way")
+as_written = pytest.mark.skipif(bool(WAY), reason="starts its runs as it writes them, or none, in any way")
+
+
+def deselected(number: int) -> int:
+    """What a run tells of deselected tests: its workers tell nothing."""
+    return 0 if "-n" in WAY else number
+
 
 TEST_CELLS = "def test_cell(cell):\n    cell.run()\n"
 
@@ -64,6 +82,11 @@ def pytest_cellprose_models():
                   prices=Prices(input="2000", output="9000")),
     ]
 """
+
+
+def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    """pytest in this process. What a test asks for itself comes last, and counts."""
+    return pytester.runpytest(*(() if "no:cellprose" in arguments else WAY), *arguments)
 
 
 @dataclass
@@ -102,8 +125,7 @@ class Bench:
         self.pytester.makepyprojecttoml('[tool.pytest]\ntestpaths = ["cells"]\n')
 
     def run(self, *arguments: str) -> pytest.RunResult:
-        """pytest in this process. What a test asks for itself comes last, and counts."""
-        return self.pytester.runpytest(*(() if "no:cellprose" in arguments else WAY), *arguments)
+        return run(self.pytester, *arguments)
 
     def records(self) -> list[dict[str, Any]]:
         """Every record of every run."""
@@ -224,14 +246,10 @@ def bench(
     return made
 
 
-WITH_WORKERS = [pytest.param((), id="one-process"), pytest.param(("-n", "2"), id="two-workers")]
-"""Both with ``CELLPROSE_WORKERS=1``: workers take time to start."""
-
-
-@pytest.fixture(params=WITH_WORKERS if os.environ.get("CELLPROSE_WORKERS") == "1" else WITH_WORKERS[:1])
-def workers(request: pytest.FixtureRequest) -> tuple[str, ...]:
-    """Arguments for running with and without xdist's workers."""
-    return request.param
+@pytest.fixture
+def workers() -> tuple[str, ...]:
+    """Arguments for the way's workers, for a test that starts runs by itself or expects more of two processes."""
+    return ("-n", "2") if "-n" in WAY else ()
 
 
 KEYS = {"ANTHROPIC_API_KEY": "sk-ant-live-0123456789", "OPENAI_API_KEY": "sk-oai-live-0123456789"}

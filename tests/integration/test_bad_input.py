@@ -130,11 +130,11 @@ def test_a_broken_split_is_named(bench: Bench) -> None:
     assert "development" in text
 
 
-def test_every_problem_is_listed_at_once(bench: Bench, workers: tuple[str, ...]) -> None:
+def test_every_problem_is_listed_at_once(bench: Bench) -> None:
     edit(bench.cells / "alpha.json", set_question(0, kind="guess"))
     edit(bench.cells / "beta.json", set_question(0, sheet="Nowhere"))
     (bench.cells / "broken.json").write_text("{")
-    text = refused(bench, "--cellprose-models", "gpt99", "--cellprose-encodings", "yaml", *workers)
+    text = refused(bench, "--cellprose-models", "gpt99", "--cellprose-encodings", "yaml")
     for word in ("guess", "Nowhere", "broken.json", "gpt99", "yaml"):
         assert word in text
 

@@ -21,11 +21,11 @@ def edit(path: Path, number: int, **fields: Any) -> None:
     path.write_text(json.dumps(content), encoding="utf-8")
 
 
-def test_an_uncertified_question_is_left_out_everywhere(bench: Bench, workers: tuple[str, ...]) -> None:
+def test_an_uncertified_question_is_left_out_everywhere(bench: Bench) -> None:
     edit(bench.cells / "alpha.json", 1, answer=4711)
     edit(bench.cells / "alpha.json", 4, answer=["Model!C4"])
     edit(bench.cells / "beta.json", 2, text="What is the total revenue?")  # as q1, with another answer
-    result = bench.run(*READER, *workers)
+    result = bench.run(*READER)
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         [

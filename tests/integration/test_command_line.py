@@ -8,7 +8,9 @@ import sys
 
 import pytest
 
-from tests.integration.conftest import HOUSE, Bench
+from tests.integration.conftest import HOUSE, Bench, as_written
+
+pytestmark = as_written
 
 ONE_KILLED = """
 import os, signal
@@ -38,6 +40,7 @@ def elsewhere(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> str:
     return os.path.relpath(tmp_path_factory.mktemp("elsewhere"), bench.pytester.path)
 
 
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one-process", "two-workers"])
 @pytest.mark.parametrize(
     "option", ["--cellprose-cells", "--cellprose-out", "--cellprose-resume", "--cellprose-exclude"]
 )

@@ -14,7 +14,7 @@ import pytest
 
 from pytest_cellprose.__main__ import main
 from pytest_cellprose.store.records import open_run
-from tests.integration.conftest import HOUSE, Bench
+from tests.integration.conftest import HOUSE, Bench, as_written
 
 LIVE = ["--cellprose-live", "--cellprose-models=house", "--cellprose-encodings=csv,none"]
 
@@ -118,6 +118,7 @@ def test_results_that_are_taken_away_while_the_run_is_under_way(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be removed there")
+@as_written
 def test_a_lock_that_is_taken_away_ends_the_run(bench: Bench, rescue: Path) -> None:
     result = broken(bench, "if number >= 3: [quietly(lock.unlink) for lock in results.glob('*/.run.lock')]")
     assert result.ret == 1
@@ -127,6 +128,7 @@ def test_a_lock_that_is_taken_away_ends_the_run(bench: Bench, rescue: Path) -> N
     assert len(bench.ids()) == len(set(bench.ids())) == calls(bench)
 
 
+@as_written
 def test_a_report_that_cannot_be_written_is_one_clear_line(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     result = broken(bench, "(next(results.glob('*/.home')).parent / 'report.md').mkdir(exist_ok=True)")
     assert result.ret == 1
@@ -239,6 +241,7 @@ def test_a_results_folder_that_cannot_be_written_is_one_clear_error(bench: Bench
     assert bench.results.read_text() == "a file is in the way"
 
 
+@as_written
 def test_ctrl_c_leaves_records_and_a_report(bench: Bench) -> None:
     (bench.cells / "test_cells.py").write_text(
         "def test_cell(cell):\n    cell.run()\n    if cell.workbook == 'beta':\n        raise KeyboardInterrupt\n",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.conftest import HOUSE, Bench
+from tests.integration.conftest import HOUSE, Bench, one_process, own_workers
 
 LIVE = ["--cellprose-live", "--cellprose-models", "house", "--cellprose-encodings", "csv,markdown"]
 
@@ -41,8 +41,8 @@ def outcomes(bench: Bench) -> dict[str, list[str]]:
     return found
 
 
-def test_what_faulted_is_measured_in_one_more_pass(bench: Bench, workers: tuple[str, ...]) -> None:
-    result = live(bench, "-v", "--junitxml=out.xml", *workers)
+def test_what_faulted_is_measured_in_one_more_pass(bench: Bench) -> None:
+    result = live(bench, "-v", "--junitxml=out.xml")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*4 passed, 4 rerun in *"])
     assert outcomes(bench) == {
@@ -58,8 +58,8 @@ def test_what_faulted_is_measured_in_one_more_pass(bench: Bench, workers: tuple[
     assert [list(case) for case in cases if case.find("failure") is not None] == []
 
 
-def test_only_what_faulted_runs_again_and_its_failure_counts_once(bench: Bench, workers: tuple[str, ...]) -> None:
-    result = live(bench, *workers, fails="'| Price' in request.prompt")
+def test_only_what_faulted_runs_again_and_its_failure_counts_once(bench: Bench) -> None:
+    result = live(bench, fails="'| Price' in request.prompt")
     assert result.ret == 1
     result.assert_outcomes(passed=2, failed=2)
     assert outcomes(bench) == {
@@ -103,16 +103,16 @@ def test_an_encoding_that_raised_runs_again(bench: Bench) -> None:
     assert bench.written("ledger.json")["vendors"]["house"]["calls"] == 1
 
 
-def test_nothing_runs_again_after_a_refused_key(bench: Bench, workers: tuple[str, ...]) -> None:
-    result = live(bench, *workers, fails="True", kind="authentication")
+def test_nothing_runs_again_after_a_refused_key(bench: Bench) -> None:
+    result = live(bench, fails="True", kind="authentication")
     assert result.ret != 0
     assert all(found == ["authentication"] for found in outcomes(bench).values())
     assert "rerun" not in result.stdout.str()
 
 
-def test_nothing_runs_again_after_a_cap(bench: Bench, workers: tuple[str, ...]) -> None:
+def test_nothing_runs_again_after_a_cap(bench: Bench) -> None:
     # a call costs $0.00104 and is expected to cost more; the first faults and may have been billed
-    result = live(bench, "--cellprose-vendor-cap-usd", "house=0.006", "--cellprose-reps", "8", *workers)
+    result = live(bench, "--cellprose-vendor-cap-usd", "house=0.006", "--cellprose-reps", "8")
     assert result.ret == 1
     found = outcomes(bench)
     assert any("spend_cap" in kinds for kinds in found.values())
@@ -133,7 +133,7 @@ def test_a_test_that_swallows_the_fault_runs_again(bench: Bench) -> None:
     result.assert_outcomes(passed=4)
 
 
-def test_fixtures_are_made_anew(bench: Bench, workers: tuple[str, ...]) -> None:
+def test_fixtures_are_made_anew(bench: Bench) -> None:
     (bench.cells / "test_cells.py").write_text(
         "import pytest\n"
         "@pytest.fixture(scope='module')\n"
@@ -148,10 +148,11 @@ def test_fixtures_are_made_anew(bench: Bench, workers: tuple[str, ...]) -> None:
         "    cell.run()\n",
         encoding="utf-8",
     )
-    result = live(bench, *workers)
+    result = live(bench)
     result.assert_outcomes(passed=4)
 
 
+@one_process("what -x leaves of two failures")
 def test_the_first_failure_under_x_is_one_that_ran_again(bench: Bench) -> None:
     result = live(bench, "-x", fails="'| Price' in request.prompt")
     assert result.ret == 1
@@ -179,6 +180,7 @@ def test_the_spending_of_both_calls_is_in_the_ledger(bench: Bench) -> None:
     assert ledger["open"] == {}
 
 
+@own_workers
 def test_a_worker_that_dies_in_the_second_pass_leaves_no_success_behind(bench: Bench) -> None:
     bench.pytester.makeconftest(
         house("before == 0")
@@ -194,12 +196,12 @@ def test_a_worker_that_dies_in_the_second_pass_leaves_no_success_behind(bench: B
     assert bench.written("report.json")["cells"]["faulted"] == 4
 
 
-def test_tests_that_share_a_cell_share_its_faults(bench: Bench, workers: tuple[str, ...]) -> None:
+def test_tests_that_share_a_cell_share_its_faults(bench: Bench) -> None:
     two = "def test_one(cell):\n    cell.run()\ndef test_two(cell):\n    cell.run()\n"
     (bench.cells / "test_cells.py").write_text(two, encoding="utf-8")
-    result = live(bench, "-k", "csv-alpha", *workers, fails="before < 2")
+    result = live(bench, "-k", "csv-alpha", fails="before < 2")
     assert result.ret == 1
     result.assert_outcomes(failed=2)
     assert outcomes(bench) == {"csv-alpha": ["transport", "transport"]}
-    assert live(bench, "-k", "csv-beta", *workers).ret == 0
+    assert live(bench, "-k", "csv-beta").ret == 0
     assert outcomes(bench)["csv-beta"] == ["transport", "scored"]

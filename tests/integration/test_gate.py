@@ -117,10 +117,10 @@ def test_a_final_run_needs_a_clean_tree_or_a_recorded_exception(sealed: Bench) -
     assert sealed.records()[0]["git"]["dirty"] is True
 
 
-def test_a_final_run_has_both_sets_and_three_repeats(sealed: Bench, workers: tuple[str, ...]) -> None:
+def test_a_final_run_has_both_sets_and_three_repeats(sealed: Bench) -> None:
     committed(sealed)
     result = sealed.run(
-        "--cellprose-final", "--cellprose-models", "reader", "--cellprose-encodings", "csv,cellprose_lean_gfm", *workers
+        "--cellprose-final", "--cellprose-models", "reader", "--cellprose-encodings", "csv,cellprose_lean_gfm"
     )
     assert result.ret == 0
     records = sealed.records()
@@ -134,10 +134,10 @@ def test_a_final_run_has_both_sets_and_three_repeats(sealed: Bench, workers: tup
     assert set(verdicts["sets"]) == {"development", "heldout"}
 
 
-def test_a_final_run_with_a_cell_left_out_exits_1(sealed: Bench, workers: tuple[str, ...]) -> None:
+def test_a_final_run_with_a_cell_left_out_exits_1(sealed: Bench) -> None:
     committed(sealed)
     result = sealed.run(
-        "--cellprose-final", "--cellprose-models", "reader", "--cellprose-encodings", "csv", "-k", "not rep3", *workers
+        "--cellprose-final", "--cellprose-models", "reader", "--cellprose-encodings", "csv", "-k", "not rep3"
     )
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*5 of 15 planned cells were not run*"])
@@ -190,13 +190,13 @@ def test_live_models_without_a_provider_are_refused_by_name(bench: Bench) -> Non
     plan.stdout.fnmatch_lines(["*the gate would refuse: no provider for nobody*"])
 
 
-def test_an_expected_cost_over_five_dollars_needs_approval(bench: Bench, workers: tuple[str, ...]) -> None:
+def test_an_expected_cost_over_five_dollars_needs_approval(bench: Bench) -> None:
     bench.pytester.makeconftest(HOUSE)
     (bench.cells / "test_cells.py").write_text(  # a parameter of the test's own, which stands in its id too
         "import pytest\n@pytest.mark.parametrize('share', [0.5])\ndef test_cell(cell, share):\n    cell.run()\n"
     )
     arguments = ["--cellprose-live", "--cellprose-models", "dear", "--cellprose-encodings", "csv"]
-    result = bench.run(*arguments, *workers)
+    result = bench.run(*arguments)
     assert result.ret == USAGE_ERROR
     output = result.stdout.str() + result.stderr.str()
     assert "expected to cost $" in output
@@ -205,9 +205,9 @@ def test_an_expected_cost_over_five_dollars_needs_approval(bench: Bench, workers
     assert not (bench.pytester.path / "calls.log").exists()
     needed = output.partition("--cellprose-approve-usd ")[2].split()[0]
 
-    short = bench.run(*arguments, *workers, "--cellprose-approve-usd", "6")
+    short = bench.run(*arguments, "--cellprose-approve-usd", "6")
     assert short.ret == USAGE_ERROR
-    approved = bench.run(*arguments, *workers, "--cellprose-approve-usd", needed)
+    approved = bench.run(*arguments, "--cellprose-approve-usd", needed)
     assert approved.ret == 0
     assert len(bench.records()) == 2
 

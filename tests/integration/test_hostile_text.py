@@ -6,7 +6,7 @@ from unicodedata import category
 
 import pytest
 
-from tests.integration.conftest import HOUSE, Bench
+from tests.integration.conftest import HOUSE, Bench, own_workers
 
 LIVE = ("--cellprose-live", "--cellprose-models", "house", "--cellprose-encodings", "csv")
 MESSAGE = "\x1b]0;owned\x07\x1b[2J\x9b31m<script>alert(1)</script>\r\n\u202etxt"
@@ -23,7 +23,14 @@ def pages(bench: Bench) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["transport", "authentication"])
-@pytest.mark.parametrize("arguments", [(), ("-v", "-rA"), ("-n", "2")], ids=["plain", "verbose", "two-workers"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param((), id="plain"),
+        pytest.param(("-v", "-rA"), id="verbose"),
+        pytest.param(("-n", "2"), id="two-workers", marks=own_workers),
+    ],
+)
 def test_a_servers_message(bench: Bench, arguments: tuple[str, ...], kind: str) -> None:
     bench.pytester.makeconftest(
         HOUSE.replace(

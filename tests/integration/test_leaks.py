@@ -96,8 +96,8 @@ def outputs(result: pytest.RunResult) -> tuple[str, str]:
     return result.stdout.str(), result.stderr.str()
 
 
-def test_development_mode_prints_and_writes_nothing_held_out(sealed: Bench, workers: tuple[str, ...]) -> None:
-    result = sealed.run(MINE, *READER, "-v", "-rA", "--junitxml=junit.xml", *workers)
+def test_development_mode_prints_and_writes_nothing_held_out(sealed: Bench) -> None:
+    result = sealed.run(MINE, *READER, "-v", "-rA", "--junitxml=junit.xml")
     assert result.ret == 0
     assert len(sealed.records()) == 2 * 3
     root = sealed.pytester.path
@@ -194,9 +194,7 @@ def test_what_is_not_certified_is_named_without_its_content(sealed: Bench) -> No
     assert leaked(*outputs(result), *(text.replace("32337", "31337") for text in outputs(result))) == []
 
 
-def test_an_encoding_or_a_test_that_fails_on_a_held_out_workbook_shows_nothing_of_it(
-    sealed: Bench, workers: tuple[str, ...]
-) -> None:
+def test_an_encoding_or_a_test_that_fails_on_a_held_out_workbook_shows_nothing_of_it(sealed: Bench) -> None:
     sealed.pytester.makeconftest(QUOTES_ITS_WORKBOOK)
     (sealed.cells / "test_cells.py").write_text(
         "def test_cell(cell):\n"
@@ -206,9 +204,7 @@ def test_an_encoding_or_a_test_that_fails_on_a_held_out_workbook_shows_nothing_o
         "    raise ValueError(cell.run().reply)\n"
     )
     committed(sealed)
-    result = sealed.run(
-        MINE, *FINAL, "--cellprose-encodings=quoting,cellprose_lean_gfm", "-rA", "--junitxml=junit.xml", *workers
-    )
+    result = sealed.run(MINE, *FINAL, "--cellprose-encodings=quoting,cellprose_lean_gfm", "-rA", "--junitxml=junit.xml")
     assert result.ret == 1
     out = result.stdout.str()
     assert "encoding 'quoting' raised ValueError" in out
@@ -282,13 +278,11 @@ def test_of_no_cell(kept): assert not kept
 """
 
 
-def test_whatever_a_fixture_or_a_test_says_of_a_held_out_cell_is_withheld(
-    sealed: Bench, workers: tuple[str, ...]
-) -> None:
+def test_whatever_a_fixture_or_a_test_says_of_a_held_out_cell_is_withheld(sealed: Bench) -> None:
     """In set-up, call and teardown: as an exception, a reason, captured output, a property."""
     (sealed.cells / "test_cells.py").write_text(REACHES_OUT)
     committed(sealed)
-    result = sealed.run(MINE, *FINAL, "--cellprose-encodings=csv", "-rA", "-v", "--junitxml=junit.xml", *workers)
+    result = sealed.run(MINE, *FINAL, "--cellprose-encodings=csv", "-rA", "-v", "--junitxml=junit.xml")
     assert result.ret == 1
     out = result.stdout.str()
     for kind in ("AssertionError", "ValueError", "RuntimeError", "ExceptionGroup", "Failed"):
@@ -362,7 +356,7 @@ def outputs_of_commands(bench: Bench, capsys: pytest.CaptureFixture[str], path: 
 
 
 def test_a_mark_in_any_right_field_of_a_held_out_set_is_in_no_output(
-    bench: Bench, workers: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+    bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bench.with_a_cache_of_its_own()
     mine = bench.pytester.mkdir("mine")
@@ -370,7 +364,7 @@ def test_a_mark_in_any_right_field_of_a_held_out_set_is_in_no_output(
     path = mine / "rw_marked.json"
     path.write_text(json.dumps(marked_questions(workbook.name)), encoding="utf-8")
     said = ""
-    for more in (("-v", "-rA", "--junitxml=junit.xml", *workers), ("--collect-only",), ("-k", "rw_marked")):
+    for more in (("-v", "-rA", "--junitxml=junit.xml"), ("--collect-only",), ("-k", "rw_marked")):
         result = bench.run(MINE, *READER, *more)
         assert result.ret == (4 if "-k" in more else 0)
         said += "".join(outputs(result))

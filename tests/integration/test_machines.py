@@ -19,9 +19,10 @@ from typing import Any
 import execnet
 import pytest
 
-from tests.integration.conftest import HOUSE, Bench, write_workbook
+from tests.integration.conftest import HOUSE, Bench, as_written, write_workbook
 from tests.integration.test_gate import committed
 
+pytestmark = as_written
 LIVE = ("--cellprose-models", "house", "--cellprose-encodings", "csv,none")
 CALL = 1000 * 1000 + 20 * 2000
 """Nano-dollars of every call to the house."""

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_cellprose.__main__ import main
-from tests.integration.conftest import Bench, sha256
+from tests.integration.conftest import Bench, as_written, sha256
 
 READER = ("--cellprose-models", "reader", "--cellprose-encodings", "csv,cellprose_lean_gfm")
 
@@ -232,6 +232,7 @@ def test_a_manifest_from_before_these_fields_is_still_a_runs(bench: Bench, capsy
     capsys.readouterr()
 
 
+@as_written
 def test_the_installed_package_has_the_protocol(tmp_path: Path) -> None:
     wheel = pytest.importorskip("hatchling.builders.wheel")
     root = Path(__file__).resolve().parents[2]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pytest_cellprose import hookspecs
-from tests.integration.conftest import HOUSE, Bench
+from tests.integration.conftest import HOUSE, Bench, own_workers
 from tests.integration.test_gate import committed
 
 USAGE_ERROR = 4
@@ -54,7 +54,9 @@ def shown_in(text: str, pattern: str) -> Decimal:
 # --- before the first call
 
 
-def test_costs_are_shown_per_model_and_encoding_and_in_all_before_any_call(house: Bench) -> None:
+def test_costs_are_shown_per_model_and_encoding_and_in_all_before_any_call(
+    house: Bench, workers: tuple[str, ...]
+) -> None:
     header = ("cellprose: expected cost of the plan:", "cellprose:   house *4 cells  expected $*, worst case $*")
     result = house.run(*LIVE)
     result.stdout.fnmatch_lines(
@@ -63,7 +65,7 @@ def test_costs_are_shown_per_model_and_encoding_and_in_all_before_any_call(house
             "cellprose:       csv $0.0* ($0.0*), none $0.0* ($0.0*)",
             "cellprose:   in all *4 cells  expected $*, worst case $*",
             "cellprose:   (input counted with o200k_base, output assumed: 100 tokens a call and 250 a question; worst*",
-            "collected 4 items",
+            "2 workers ?4 items?" if workers else "collected 4 items",
         ]
     )
     records = house.records()
@@ -96,7 +98,7 @@ def test_recorded_calls_replace_the_assumed_output(house: Bench) -> None:
 
 
 def test_the_header_names_caps_with_their_greatest_overshoot(house: Bench, workers: tuple[str, ...]) -> None:
-    result = house.run(*LIVE, "--cellprose-vendor-cap-usd", "house=0.5", *workers)
+    result = house.run(*LIVE, "--cellprose-vendor-cap-usd", "house=0.5")
     assert result.ret == 0
     line = next(line for line in result.outlines if "cap for house" in line)
     assert line.startswith("cellprose: cap for house: $0.50, to be exceeded by $0.")
@@ -116,10 +118,8 @@ def test_a_cap_below_the_expected_cost_is_said_before_it_stops_the_run(house: Be
 
 
 @pytest.mark.parametrize("quiet", ["-q", "-qq", "--no-header"])
-def test_costs_are_said_before_the_first_call_of_a_quiet_run_too(
-    house: Bench, quiet: str, workers: tuple[str, ...]
-) -> None:
-    result = house.run(*LIVE, quiet, "--cellprose-vendor-cap-usd", "house=1", *workers)
+def test_costs_are_said_before_the_first_call_of_a_quiet_run_too(house: Bench, quiet: str) -> None:
+    result = house.run(*LIVE, quiet, "--cellprose-vendor-cap-usd", "house=1")
     assert result.ret == 0
     told = "\n".join(result.outlines).split("cells/test_cells.py" if quiet == "--no-header" else "[100%]")[0]
     for text in ("expected cost of the plan:", "expected $0.0", "worst case $0.0", "cap for house: $1.00"):
@@ -159,6 +159,7 @@ def test_a_cap_stops_calls_and_the_run_says_that_it_is_incomplete(house: Bench) 
     assert any("by a vendor's cap" in deviation for deviation in verdicts["deviations"])
 
 
+@own_workers
 def test_workers_share_one_ledger(house: Bench) -> None:
     arguments = (*LIVE, "--cellprose-reps", "4", "--cellprose-vendor-cap-usd", "house=0.01", "-n", "4")
     assert house.run(*arguments).ret == 1
@@ -209,6 +210,7 @@ def test_a_bug_of_a_provider_settles_its_call(bench: Bench) -> None:
     assert books["vendors"]["house"]["assumed"] > 0
 
 
+@own_workers
 def test_the_call_of_a_worker_that_dies_stays_reserved(bench: Bench) -> None:
     bench.pytester.makeconftest(
         HOUSE.replace("        return Reply(", "        import os; os._exit(1)\n        Reply(")
@@ -230,8 +232,8 @@ def test_the_call_of_a_worker_that_dies_stays_reserved(bench: Bench) -> None:
 # --- other bounds
 
 
-def test_the_wall_clock_bounds_live_calls(house: Bench, workers: tuple[str, ...]) -> None:
-    result = house.run(*LIVE, "--cellprose-wall-clock", "0", *workers)
+def test_the_wall_clock_bounds_live_calls(house: Bench) -> None:
+    result = house.run(*LIVE, "--cellprose-wall-clock", "0")
     assert result.ret == 1
     assert set(kinds(house)) == {"wall_clock"}
     assert calls(house) == 0
@@ -248,7 +250,7 @@ def test_a_plugin_may_refuse_calls(house: Bench, workers: tuple[str, ...]) -> No
     house.pytester.makeconftest(HOUSE + example)
     assert workers or house.run(*LIVE).ret == 0
     house.pytester.makeconftest(HOUSE + example.replace("return 40", "return 80"))
-    result = house.run(*LIVE, *workers)
+    result = house.run(*LIVE)
     assert result.ret == 1
     result.assert_outcomes(failed=4)  # and none rerun
     refused = [record for record in house.records() if record["outcome"]["kind"] == "window_full"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.conftest import HOUSE, Bench
+from tests.integration.conftest import HOUSE, Bench, deselected
 
 LIVE = ("--cellprose-live", "--cellprose-models", "house", "--cellprose-encodings", "csv,none")
 
@@ -36,9 +36,9 @@ def strange(request):
 )
 
 
-def test_nothing_a_provider_returns_ends_the_run_or_loses_a_record(bench: Bench, workers: tuple[str, ...]) -> None:
+def test_nothing_a_provider_returns_ends_the_run_or_loses_a_record(bench: Bench) -> None:
     bench.pytester.makeconftest(STRANGE)
-    result = bench.run(*LIVE, "--junit-xml=junit.xml", *workers)
+    result = bench.run(*LIVE, "--junit-xml=junit.xml")
     assert result.ret == 1
     result.assert_outcomes(passed=3, failed=1)
     assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
@@ -115,19 +115,17 @@ def strictly(line: str) -> dict[str, Any]:
     return fields
 
 
-def test_nothing_a_users_test_says_ends_the_run(
-    bench: Bench, workers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_a_users_test_says_ends_the_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pytest_reportlog")
     monkeypatch.setattr(logging.root, "handlers", [])  # what is logged in there is not for the report of this test
     (bench.cells / "test_cells.py").write_text(USERS_TESTS, encoding="utf-8")
     bench.pytester.makeconftest(HOUSE)
     result = bench.run(
         *LIVE, "-k", "csv and alpha or no_cell", "-rA", "--junit-xml=junit.xml", "-o", "junit_family=xunit1",
-        "--report-log=log.jsonl", *workers,
+        "--report-log=log.jsonl",
     )  # fmt: skip
     assert result.ret == 1
-    result.assert_outcomes(passed=3, failed=3, errors=1, warnings=1, deselected=0 if workers else 15)
+    result.assert_outcomes(passed=3, failed=3, errors=1, warnings=1, deselected=deselected(15))
     output = result.stdout.str() + result.stderr.str()
     assert "INTERNALERROR" not in output
     assert "assert 'said \\ud83d' == 'nothing'" in output

@@ -11,7 +11,7 @@ import shutil
 import pytest
 
 from pytest_cellprose.options import VALUED
-from tests.integration.conftest import HOUSE, Bench
+from tests.integration.conftest import HOUSE, Bench, as_written
 
 PROPOSED = ["haiku55", "sonnet55", "opus55", "gpt6luna", "gpt61sol", "gpt6astra"]
 
@@ -74,9 +74,9 @@ def test_none_once_runs_the_control_in_the_first_repeat_only(bench: Bench) -> No
     assert len(ids) == 6
 
 
-def test_keywords_and_filters_run_just_those_cells(bench: Bench, workers: tuple[str, ...]) -> None:
+def test_keywords_and_filters_run_just_those_cells(bench: Bench) -> None:
     arguments = ["--cellprose-models", "reader", "--cellprose-reps", "2", "-k", "cellprose_lean_gfm and rep1"]
-    result = bench.run(*arguments, *workers)
+    result = bench.run(*arguments)
     assert result.ret == 0
     assert bench.ids() == ["reader-cellprose_lean_gfm-alpha-rep1", "reader-cellprose_lean_gfm-beta-rep1"]
 
@@ -144,6 +144,7 @@ def test_models_of_a_hook_are_planned_when_named(bench: Bench) -> None:
     ]
 
 
+@as_written
 def test_a_cells_folder_outside_the_project_does_not_lose_its_settings(bench: Bench) -> None:
     """Apart from its option it would, and is refused (tests/integration/test_command_line.py)."""
     away = bench.pytester.path.parent / f"{bench.pytester.path.name}-away"
@@ -157,11 +158,13 @@ def test_a_cells_folder_outside_the_project_does_not_lose_its_settings(bench: Be
     assert bench.pytester.runpytest_subprocess(*arguments, "--cellprose-models", "gpt99").ret == 4
 
 
+@as_written
 def test_every_option_with_a_value_is_known_to_the_second_look_at_the_command_line(bench: Bench) -> None:
     help_text = bench.pytester.runpytest("--help").stdout.str()
     assert sorted(re.findall(r"^  (--cellprose-[a-z-]+)=", help_text, re.MULTILINE)) == sorted(VALUED)
 
 
+@as_written
 def test_an_option_value_that_is_too_long_for_a_path_is_no_path(bench: Bench) -> None:
     names = ",".join(["alpha", "beta", "x" * 300])
     result = bench.pytester.runpytest_subprocess("--cellprose-workbooks", names)

@@ -32,9 +32,9 @@ def started(bench: Bench, *arguments: str, house: str = HOUSE) -> str:
     return runs(bench)[-1]
 
 
-def test_everything_is_kept_when_nothing_changed(bench: Bench, workers: tuple[str, ...]) -> None:
+def test_everything_is_kept_when_nothing_changed(bench: Bench) -> None:
     first = started(bench)
-    result = bench.run(*LIVE, "--cellprose-resume", first, "-v", *workers)
+    result = bench.run(*LIVE, "--cellprose-resume", first, "-v")
     assert result.ret == 0
     assert calls(bench) == 4
     assert result.stdout.str().count("KEPT SCORED 0.20") == 4

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_cellprose import hookspecs
-from tests.integration.conftest import HOUSE, TEST_CELLS, WAY
+from tests.integration.conftest import HOUSE, TEST_CELLS, deselected, run
 from tests.integration.test_hooks import example_of
 
 ANSWERS = """
@@ -50,7 +50,7 @@ def _records(pytester: pytest.Pytester, run: str = "*") -> list[dict[str, object
 
 
 def test_it_is_planned_with_its_own_words(sums: pytest.Pytester) -> None:
-    result = sums.runpytest("--collect-only")
+    result = run(sums, "--collect-only")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         [
@@ -61,8 +61,8 @@ def test_it_is_planned_with_its_own_words(sums: pytest.Pytester) -> None:
     )
 
 
-def test_it_runs_is_priced_and_reported(sums: pytest.Pytester, workers: tuple[str, ...]) -> None:
-    result = sums.runpytest(*WAY, *workers, *LIVE, "--cellprose-reps=2")
+def test_it_runs_is_priced_and_reported(sums: pytest.Pytester) -> None:
+    result = run(sums, *LIVE, "--cellprose-reps=2")
     assert result.ret == 0
     records = _records(sums)
     assert len(records) == len((sums.path / "calls.log").read_text().splitlines()) == 16
@@ -83,10 +83,10 @@ def test_it_runs_is_priced_and_reported(sums: pytest.Pytester, workers: tuple[st
 
 
 def test_it_resumes_and_scores_again(sums: pytest.Pytester) -> None:
-    sums.runpytest(*LIVE, "-k", "one or two")
+    run(sums, *LIVE, "-k", "one or two")
     (first,) = (path.stem for path in sums.path.glob("results/runs/*.json"))
     assert len(_records(sums, first)) == 4
-    result = sums.runpytest(*WAY, *LIVE, f"--cellprose-resume={first}")
+    result = run(sums, *LIVE, f"--cellprose-resume={first}")
     assert result.ret == 0
     assert len((sums.path / "calls.log").read_text().splitlines()) == 8
     later = [record for record in _records(sums) if record["run"] != first]
@@ -94,10 +94,10 @@ def test_it_resumes_and_scores_again(sums: pytest.Pytester) -> None:
 
 
 def test_a_changed_task_is_another(sums: pytest.Pytester) -> None:
-    sums.runpytest(*LIVE)
+    run(sums, *LIVE)
     (first,) = (path.stem for path in sums.path.glob("results/runs/*.json"))
     (sums.path / "cells" / "sums.txt").write_text("one 1 3\ntwo 3 4\nthree 50 60\nfour 70 80\n", encoding="utf-8")
-    sums.runpytest(*LIVE, f"--cellprose-resume={first}")
+    run(sums, *LIVE, f"--cellprose-resume={first}")
     assert len((sums.path / "calls.log").read_text().splitlines()) == 8 + 2
 
 
@@ -107,7 +107,7 @@ def test_what_a_suite_raises_is_a_fault_of_its_cells_only(sums: pytest.Pytester)
         "        sign =", "        if task.name == 'two':\n            raise KeyError('no such sum')\n        sign ="
     )
     conftest.write_text(text, encoding="utf-8")
-    result = sums.runpytest(*LIVE, "--cellprose-fault-retries=0")
+    result = run(sums, *LIVE, "--cellprose-fault-retries=0")
     result.assert_outcomes(passed=6, failed=2)
     result.stdout.fnmatch_lines(["*house-digits-two-rep1 was not measured: opening: suite 'sums' raised KeyError*"])
 
@@ -117,8 +117,8 @@ def test_a_check_that_raises_loses_no_reply(sums: pytest.Pytester) -> None:
     whole = conftest.read_text(encoding="utf-8")
     broken = "        raise KeyError(task.name)\n        return Check("
     conftest.write_text(whole.replace("        return Check(", broken), encoding="utf-8")
-    result = sums.runpytest(*LIVE, "-k", "one")
-    result.assert_outcomes(failed=2, deselected=6)
+    result = run(sums, *LIVE, "-k", "one")
+    result.assert_outcomes(failed=2, deselected=deselected(6))
     records = _records(sums)
     assert [(record["outcome"]["kind"], record["scores"]) for record in records] == [("check", None)] * 2  # type: ignore[index]
     assert {record["reply"] for record in records} == {"3"}
@@ -143,14 +143,14 @@ def test_what_is_wrong_is_named(
     sums: pytest.Pytester, split: dict[str, object], arguments: tuple[str, ...], told: str
 ) -> None:
     (sums.path / "cells" / "split.json").write_text(json.dumps(split), encoding="utf-8")
-    result = sums.runpytest(*arguments)
+    result = run(sums, *arguments)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert told in result.stderr.str()
 
 
 def test_two_suites_are_two_runs(sums: pytest.Pytester, tmp_path: Path) -> None:
     (tmp_path / "split.json").write_text('{"schema": 1}', encoding="utf-8")
-    result = sums.runpytest(f"--cellprose-cells={tmp_path}")
+    result = run(sums, f"--cellprose-cells={tmp_path}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "one run is one suite" in result.stderr.str()
 
@@ -158,7 +158,7 @@ def test_two_suites_are_two_runs(sums: pytest.Pytester, tmp_path: Path) -> None:
 def test_the_name_of_ours_is_reserved(sums: pytest.Pytester) -> None:
     conftest = sums.path / "conftest.py"
     conftest.write_text(conftest.read_text().replace('name, axes = "sums"', 'name, axes = "spreadsheets"'))
-    result = sums.runpytest()
+    result = run(sums)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "spreadsheets" in result.stderr.str()
     assert "INTERNALERROR" not in result.stdout.str()
@@ -209,15 +209,13 @@ def pytest_cellprose_suites():
 """
 
 
-def test_an_opening_with_tools_is_an_episode_in_a_world_of_its_own(
-    pytester: pytest.Pytester, workers: tuple[str, ...]
-) -> None:
+def test_an_opening_with_tools_is_an_episode_in_a_world_of_its_own(pytester: pytest.Pytester) -> None:
     pytester.makepyprojecttoml('[tool.pytest]\ntestpaths = ["cells"]\n')
     cells = pytester.mkdir("cells")
     (cells / "test_cells.py").write_text(TEST_CELLS, encoding="utf-8")
     (cells / "split.json").write_text('{"schema": 1, "suite": "boxes"}', encoding="utf-8")
     pytester.makeconftest("from pathlib import Path\n" + TOOLS + HOUSE[HOUSE.index("def pytest_cellprose_providers") :])
-    result = pytester.runpytest(*workers, *LIVE, "--cellprose-reps=2")
+    result = run(pytester, *LIVE, "--cellprose-reps=2")
     assert result.ret == 0, result.stdout.str()
     assert (pytester.path / "worlds.log").read_text().split() == ["5", "5"]
     records = _records(pytester)
@@ -232,7 +230,7 @@ def test_an_opening_with_tools_is_an_episode_in_a_world_of_its_own(
     (ledger,) = pytester.path.glob("results/*/ledger.json")
     assert json.loads(ledger.read_text())["vendors"]["house"]["spent"] == 2 * (600 * 1000 + 30 * 2000)
     (first,) = (path.stem for path in pytester.path.glob("results/runs/*.json"))
-    again = pytester.runpytest(*LIVE, "--cellprose-reps=2", f"--cellprose-resume={first}")
+    again = run(pytester, *LIVE, "--cellprose-reps=2", f"--cellprose-resume={first}")
     assert again.ret == 0
     assert len((pytester.path / "worlds.log").read_text().split()) == 2
     assert [record["accuracy"] for record in _records(pytester)] == [1.0] * 4

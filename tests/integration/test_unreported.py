@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.conftest import HOUSE, Bench
+from tests.integration.conftest import HOUSE, Bench, one_process
 from tests.providers.vendor_server import MESSAGES, RESPONSES, Answer, VendorServer, stream
 
 IN_ORDER = "--cellprose-inflight=1"
@@ -29,6 +29,7 @@ def telling(sent: object, got: object) -> Any:
     return play
 
 
+@one_process("what each vendor's module makes of a count")
 @pytest.mark.parametrize(
     ("sent", "got", "problem"),
     [
@@ -138,9 +139,7 @@ def written(bench: Bench, run: str, name: str) -> Any:
 
 
 @pytest.mark.parametrize("ledgers", [True, False], ids=["ledger", "records"])
-def test_the_cap_of_a_resumed_run_counts_what_its_lineage_spent(
-    bench: Bench, workers: tuple[str, ...], ledgers: bool
-) -> None:
+def test_the_cap_of_a_resumed_run_counts_what_its_lineage_spent(bench: Bench, ledgers: bool) -> None:
     bench.pytester.makeconftest(HOUSE)
     resumed: tuple[str, ...] = ()
     for part in ("csv-alpha", "csv-beta"):  # the second goes on from the first, and the third from both
@@ -151,7 +150,7 @@ def test_the_cap_of_a_resumed_run_counts_what_its_lineage_spent(
         for path in bench.results.glob("*/ledger.json"):
             path.unlink()
     cap = ("--cellprose-vendor-cap-usd", f"house={(2 * CALL + 3_200_000) / 1e9:.9f}")  # the lineage, and one call more
-    result = bench.run(*LIVE, *resumed, *cap, *workers)
+    result = bench.run(*LIVE, *resumed, *cap)
     assert result.ret == 1
     last = runs(bench)[-1]
     accounts = {earlier["run"]: earlier["accounts"]["house"]["spent"] for earlier in manifest(bench, last)["lineage"]}

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from typing import Any, NamedTuple
 
-from tests.integration.conftest import HOUSE, Bench
+from tests.integration.conftest import HOUSE, Bench, as_written
 
 WAYS = {
     "one process, one call": ("--cellprose-inflight=1",),
@@ -85,6 +85,7 @@ def came(bench: Bench, *arguments: str) -> Came:
     )
 
 
+@as_written
 def test_every_way_comes_to_the_same(bench: Bench) -> None:
     (bench.cells / "test_cells.py").write_text(TESTS, encoding="utf-8")
     bench.pytester.makeconftest(MIXED)

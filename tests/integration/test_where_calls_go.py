@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_cellprose.providers.hosts import OWN_ADDRESSES
-from tests.integration.conftest import Bench
+from tests.integration.conftest import Bench, as_written
 from tests.integration.test_live_models import committed, everything_written
 from tests.providers.vendor_server import Answer, VendorServer, serving, stream
 
@@ -53,11 +53,11 @@ def test_the_host_of_each_vendor_is_on_record_before_the_first_call(
 
 
 def test_in_a_final_run_a_strange_host_is_said_before_the_start_and_rules_publication_out(
-    bench: Bench, server: VendorServer, workers: tuple[str, ...]
+    bench: Bench, server: VendorServer
 ) -> None:
     committed(bench)
     server.default = Answer(text='{"q1": -1}')
-    result = bench.run(*FINAL, *workers)
+    result = bench.run(*FINAL)
     assert result.ret == 0
     deviation = f"calls went to {server.address}, which is not openai's own"
     result.stdout.fnmatch_lines([f"cellprose: not publishable: *{deviation}; *", f"*deviation: {deviation[:40]}*"])
@@ -78,6 +78,7 @@ def test_in_a_final_run_the_vendor_s_own_host_is_no_deviation(
     assert not any("calls went to" in deviation for deviation in bench.written("report.json")["deviations"])
 
 
+@as_written
 def test_a_plugin_in_a_vendor_s_place_that_tells_no_address_is_no_vendor(bench: Bench) -> None:
     bench.pytester.makeconftest(
         "from pytest_cellprose import ModelSpec, Prices\n"
