@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.integration.conftest import HOUSE, Bench
+from tests.integration.conftest import HOUSE, Bench, own_workers
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a terminal's Ctrl-C is a POSIX signal here")
 
@@ -82,6 +82,7 @@ def test_calls_under_way_finish_and_no_more_start(bench: Bench, workers: tuple[s
     assert "INTERNALERROR" not in run.output
 
 
+@own_workers
 def test_the_controller_alone_may_be_told(bench: Bench) -> None:
     run = Ended(bench, 1.0, "-n", "2")
     run.until(lambda: run.started >= 6)
@@ -125,6 +126,7 @@ def test_sigterm_lets_calls_finish_too(bench: Bench, workers: tuple[str, ...], a
     assert "INTERNALERROR" not in run.output
 
 
+@own_workers
 def test_a_worker_that_is_told_to_end_ends_its_calls_and_the_run(bench: Bench) -> None:
     conftest = "\nimport os\n" + (
         "def pytest_sessionstart(session):\n"
@@ -146,12 +148,13 @@ def test_a_run_without_live_calls_leaves_sigterm_alone(bench: Bench) -> None:
     bench.run("cells", "test_signal.py").assert_outcomes(passed=13, skipped=72)
 
 
+@own_workers
 def test_a_failure_under_x_stops_the_other_worker_too(bench: Bench) -> None:
     (bench.cells / "test_cells.py").write_text(
         "def test_cell(cell, request):\n    cell.run()\n    assert request.config.workerinput['workerid'] != 'gw1'\n",
         encoding="utf-8",
     )
-    run = Ended(bench, 0.2, "-n", "2", "-x")
+    run = Ended(bench, 1.0, "-n", "2", "-x")
     assert run.process.wait(60) in (1, 2), run.output
     assert run.kinds() == ["scored"] * run.started
     assert run.started < 40

@@ -26,18 +26,27 @@ from typing import Any
 import pytest
 
 from tests.conftest import OTHER_PLUGINS
-from tests.integration.conftest import TEST_CELLS, questions_about, sha256, write_workbook
+from tests.integration.conftest import TEST_CELLS, as_written, questions_about, sha256, write_workbook
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL and process groups are POSIX")
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL and process groups are POSIX"),
+    as_written,
+]
 
 ENVIRONMENT = dict(os.environ)
 """pytest changes the environment for each test, which a process that a thread starts meanwhile may not survive."""
 KILLS = int(os.environ.get("CELLPROSE_KILLS", "4"))
 IN_FLIGHT = 3
+EVERY_CALL = 10**6
 PROVIDER = """
 import os, random, time, uuid
 from pathlib import Path
 from pytest_cellprose import ModelSpec, Prices, Reply, Usage
+
+def wait_to_be_let():
+    place = Path(__file__).with_name("calls.log").read_text().count(" start ")
+    while place > int(Path(__file__).with_name("let").read_text() or 0):
+        time.sleep(0.005)
 
 def note(what, call):
     log = os.open(Path(__file__).with_name("calls.log"), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -49,6 +58,7 @@ class House:
     def call(self, request):
         call = uuid.uuid4().hex
         note("start", call)
+        wait_to_be_let()
         time.sleep(random.uniform(0.01, SECONDS))
         reply = Reply(text=f'{call} {{"q1": -1, "q2": "Model!B5"}}', usage=Usage(input=1000, output=20))
         note("returned", call)
@@ -80,6 +90,7 @@ class Project:
         cells.mkdir(parents=True)
         (self.folder / "pyproject.toml").write_text('[tool.pytest]\ntestpaths = ["cells"]\n')
         (self.folder / "conftest.py").write_text(PROVIDER.replace("SECONDS", str(self.seconds)))
+        self.let(EVERY_CALL)
         (cells / "test_cells.py").write_text(TEST_CELLS)
         digests = {}
         for scale, name in enumerate(("alpha", "beta"), start=1):
@@ -87,6 +98,10 @@ class Project:
             (cells / f"{name}.json").write_text(json.dumps(questions_about(workbook, scale)))
             digests[name] = sha256(workbook)
         (cells / "split.json").write_text(json.dumps({"schema": 1, "development": digests, "heldout": {}}))
+
+    def let(self, calls: int) -> None:
+        """Let so many of the calls that start go on; those after them wait, so that no run ends before it is killed."""
+        (self.folder / "let").write_text(str(calls))
 
     @property
     def planned(self) -> int:
@@ -145,6 +160,7 @@ class Project:
     def wait_for_calls(self, more: int, process: subprocess.Popen[str]) -> bool:
         """Until so many calls have been started from now, and then a random moment; False if the run ends before."""
         wanted = len(self.calls("start")) + more
+        self.let(wanted + IN_FLIGHT)
         while len(self.calls("start")) < wanted:
             if process.poll() is not None:
                 return False
@@ -204,6 +220,7 @@ def kill_again_and_again(project: Project, kills: int, arguments: tuple[str, ...
         with project.running(*arguments) as process:
             assert project.wait_for_calls(project.random.randint(1, 7), process), project.ended(process)
             (os.killpg if group else os.kill)(process.pid, signal.SIGKILL)
+            project.let(EVERY_CALL)
             process.wait()
             started = len(project.calls("start"))
             output = project.ended(process)
@@ -228,6 +245,7 @@ def kill_workers(project: Project, kills: int) -> None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(victim, signal.SIGKILL)
                     project.killed.add(victim)
+        project.let(EVERY_CALL)
         output = project.ended(process)
     assert len(project.killed) == kills
     assert process.returncode == 1  # the test that a killed worker ran has failed

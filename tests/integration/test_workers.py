@@ -6,7 +6,7 @@ import json
 import shutil
 from typing import Any
 
-from tests.integration.conftest import HOUSE, Bench
+from tests.integration.conftest import HOUSE, Bench, own_workers
 
 
 def measured(bench: Bench, *arguments: str) -> tuple[list[dict[str, Any]], str]:
@@ -24,6 +24,7 @@ def measured(bench: Bench, *arguments: str) -> tuple[list[dict[str, Any]], str]:
     return sorted(records, key=lambda record: json.dumps(record["cell"])), text.replace(json.loads(text)["run"], "RUN")
 
 
+@own_workers
 def test_records_and_verdicts_are_the_same_with_any_workers_and_distribution(bench: Bench) -> None:
     alone = measured(bench)
     assert len(alone[0]) == 2 * 2 * 6
@@ -37,6 +38,7 @@ def test_records_and_verdicts_are_the_same_with_any_workers_and_distribution(ben
         assert len(list((bench.results / "runs").glob("*.json"))) == 1, arguments
 
 
+@own_workers
 def test_every_worker_calls_its_share_in_the_plans_order(bench: Bench) -> None:
     # xdist's default chunks start the second repeat of a cell while the first of another is still to come
     bench.pytester.makeconftest(
@@ -56,14 +58,18 @@ def test_every_worker_calls_its_share_in_the_plans_order(bench: Bench) -> None:
 
 CRASHING = HOUSE.replace(
     "        with Path",
-    "        flag = Path(__file__).with_name('crashed')\n"
-    "        if '=SUM' not in request.prompt and not flag.exists():\n"
-    "            flag.touch(); import os; os._exit(1)\n"
+    "        try:\n"
+    "            Path(__file__).with_name('crashed').touch(exist_ok=False)  # one worker alone\n"
+    "        except FileExistsError:\n"
+    "            pass\n"
+    "        else:\n"
+    "            import os; os._exit(1)\n"
     "        with Path",
 )
 LIVE = ("--cellprose-live", "--cellprose-models", "house", "--cellprose-encodings", "csv,none", "--cellprose-reps", "4")
 
 
+@own_workers
 def test_a_crashed_workers_cells_are_measured_by_the_others_and_the_lost_one_by_a_resumed_run(bench: Bench) -> None:
     bench.pytester.makeconftest(CRASHING)
     result = bench.run(*LIVE, "-n", "2", "--cellprose-inflight=1")  # so that one call is lost and no more
@@ -85,15 +91,21 @@ def test_a_crashed_workers_cells_are_measured_by_the_others_and_the_lost_one_by_
     assert (bench.pytester.path / "calls.log").read_text().count("house-8b") == 16
 
 
+@own_workers
 def test_what_a_worker_recorded_before_it_crashed_is_not_bought_again(bench: Bench) -> None:
     bench.pytester.makeconftest(HOUSE)
     (bench.cells / "test_cells.py").write_text(
         "import os, pathlib, time\n"
+        "def recorded():\n"
+        "    files = pathlib.Path('results').glob('*/records-*.jsonl')\n"
+        "    return sum(len(list(filter(None, path.read_bytes().splitlines()))) for path in files)\n"
         "def test_cell(cell):\n"
         "    cell.run()\n"
         "    flag = pathlib.Path(__file__).with_name('crashed')\n"
         "    if cell.repeat == 2 and not flag.exists():\n"
-        "        time.sleep(0.5)  # for the calls ahead\n"
+        "        deadline = time.monotonic() + 60\n"
+        "        while recorded() < 16 and time.monotonic() < deadline:  # the calls ahead, of both workers\n"
+        "            time.sleep(0.02)\n"
         "        flag.touch()\n"
         "        os._exit(1)\n",
         encoding="utf-8",
@@ -106,6 +118,7 @@ def test_what_a_worker_recorded_before_it_crashed_is_not_bought_again(bench: Ben
     assert (bench.pytester.path / "calls.log").read_text().count("house-8b") == 16
 
 
+@own_workers
 def test_workers_of_which_none_measures_anything_miss_no_store(bench: Bench) -> None:
     bench.pytester.makeconftest(HOUSE)
     result = bench.run("--cellprose-models", "house", "--cellprose-encodings", "csv", "-n", "2")
