@@ -26,7 +26,7 @@ from tests.providers.vendor_server import VendorServer, serving
 # what a run needs is here before it. It is also much faster than importing it anew for every run.
 for _name in (
     *("anthropic.resources.messages", "openai.resources.chat", "openai.resources.responses", "httpcore2"),
-    *("genai_prices.data", "hypothesis", "markitdown", "rich.console", "rich.table", "scipy.special"),
+    *("genai_prices.data", "hypothesis", "markitdown", "rich.console", "rich.table"),
     *("toktok", "toon_format", "xdist.dsession", "xdist.scheduler"),
     *(module.name for module in pkgutil.walk_packages(pytest_cellprose.__path__, "pytest_cellprose.")),
 ):

@@ -10,15 +10,15 @@ import json
 import zipfile
 from collections.abc import Mapping
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_cellprose.sandbox.choose import sandboxes
-from tests.integration.conftest import Bench, sha256
+from tests.integration.conftest import Bench, one_process, sha256
 from tests.integration.test_agent_vendors import ANSWER, both, ending, looks, played, sent_after_prompt, the_record
 from tests.providers.vendor_server import Answer, VendorServer
+
+pytestmark = one_process("each turn is sent once and looked at")
 
 MEGABYTE = 1_000_000
 
@@ -133,11 +133,6 @@ def test_a_tool_that_does_not_exist_is_answered_with_those_that_do(
     assert len(json.dumps(record)) < 100_000
 
 
-STAND_IN = type(sandboxes("unsafe", 1, Path("unused"))).__name__ == "_Dummy"
-needs_sandbox = pytest.mark.skipif(STAND_IN, reason="what stands in for the sandbox takes no such command")
-
-
-@needs_sandbox
 @both
 @pytest.mark.parametrize(
     "command",

@@ -15,9 +15,11 @@ import pytest
 
 from pytest_cellprose.questions.prompts import AGENT_SYSTEM, CORRECTION
 from pytest_cellprose.sandbox.tools import TOOLS
-from tests.integration.conftest import Bench
+from tests.integration.conftest import Bench, one_process
 from tests.integration.test_live_models import AT_ONCE, IN_ORDER, INTERRUPTED, committed
 from tests.providers.vendor_server import MESSAGES, RESPONSES, Answer, Play, VendorServer, error, status, stream
+
+pytestmark = one_process("each turn is sent once and looked at")
 
 ONE = ("--cellprose-encodings=agent_xlsx", "--cellprose-workbooks=alpha", "--cellprose-sandbox=unsafe", IN_ORDER)
 VENDORS = ("haiku55", "gpt6luna")
