@@ -49,7 +49,7 @@ def sandboxes(choice: str | None, slots: int, slots_folder: Path) -> Sandboxes:
     image = choice.removeprefix(_CONTAINER)
 
     def in_image(box: Box, user: int | None, limits: Limits) -> Program:
-        return container.program(box, image, 1000 if user is None else user, limits)
+        return container.program(box, image, user, limits)
 
     return _Sandboxes("container", shared, in_image, own_user=bubblewrap.own_user, more={"image": image})
 

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 from contextlib import suppress
+from pathlib import Path
 
 from pytest_cellprose.sandbox.base import Limits, SandboxError
 from pytest_cellprose.sandbox.bounded import Program
@@ -17,23 +18,35 @@ from pytest_cellprose.sandbox.box import Box
 from pytest_cellprose.sandbox.shell import launcher
 
 ENGINES = ("docker", "podman")
+_ENGINES_OWN = (
+    *("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME"),
+    *("CONTAINER_HOST", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF"),
+)
+"""Variables that tell an engine where its service, its settings and its images are."""
 WORK, STATE = "/work", "/run/state"
 _STOP_SECONDS = 30.0
 _numbers = itertools.count()
 
 
-def program(box: Box, image: str, user: int, limits: Limits) -> Program:
-    """How a command is run in a box. Raises `SandboxError` if neither engine is installed."""
+def program(box: Box, image: str, user: int | None, limits: Limits) -> Program:
+    """How a command is run in a box, which `user` owns; None: whoever we are.
+
+    Raises `SandboxError` if neither engine is installed.
+    """
     engine = next((found for found in map(shutil.which, ENGINES) if found is not None), None)
     if engine is None:
         raise SandboxError("neither docker nor podman is installed")
     name = f"cellprose-{os.getpid()}-{next(_numbers)}"
     temporary = f"rw,nosuid,nodev,size={limits.disk_bytes}"
+    owner = os.getuid() if user is None else user
+    # podman takes who starts it for root, inside, where it is not root itself
+    same = ["--userns", "keep-id"] if user is None and Path(engine).name == "podman" else []
     argv = [
         engine, "run", "--rm", "--interactive", "--name", name,
         "--network", "none", "--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
-        "--user", f"{user}:{user}", "--hostname", "sandbox",
+        "--user", f"{owner}:{owner}", *same, "--hostname", "sandbox",
         "--memory", str(limits.memory_bytes), "--memory-swap", str(limits.memory_bytes),
+        "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=4096:4096", "--ulimit", "core=0:0",
         "--pids-limit", str(limits.processes),
         "--tmpfs", f"/tmp:{temporary},mode=1777", "--shm-size", str(limits.disk_bytes),
         "--volume", f"{box.work}:{WORK}", "--volume", f"{box.state}:{STATE}", "--workdir", WORK,
@@ -41,7 +54,7 @@ def program(box: Box, image: str, user: int, limits: Limits) -> Program:
         "--entrypoint", "", image, *launcher(limits, WORK, STATE),
     ]  # fmt: skip
     # the engine's own: where its service is, and its settings; nothing of it goes into the container
-    kept = ("PATH", "HOME", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME")
+    kept = ("PATH", "HOME", *_ENGINES_OWN)
     environment = {variable: os.environ[variable] for variable in kept if variable in os.environ}
 
     def stop() -> None:

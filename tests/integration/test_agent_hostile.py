@@ -14,12 +14,14 @@ from typing import Any
 
 import pytest
 
-from tests.integration.conftest import Bench, one_process, sha256
-from tests.integration.test_agent_vendors import ANSWER, both, ending, looks, played, sent_after_prompt, the_record
+from tests.integration.conftest import WAY, Bench, one_process, sha256
+from tests.integration.test_agent_vendors import ANSWER, VENDORS, ending, looks, played, sent_after_prompt, the_record
 from tests.providers.vendor_server import Answer, VendorServer
 
 pytestmark = one_process("each turn is sent once and looked at")
 
+both = pytest.mark.parametrize("model", VENDORS if WAY else [*VENDORS][:1])
+"""One vendor, for what is tried is the loop's; both where the suite runs another way (`.ci/run` does)."""
 MEGABYTE = 1_000_000
 
 
