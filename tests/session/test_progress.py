@@ -127,7 +127,7 @@ def on_a_terminal(bench: Bench, *arguments: str, seen: Callable[[list[str]], obj
     return [text.rstrip() for text in screen.display]
 
 
-@pytest.mark.parametrize("more", [(), ("-n", "2"), ("-v",)], ids=["one-process", "two-workers", "verbose"])
+@pytest.mark.parametrize("more", [(), ("-n", "2")], ids=["one-process", "two-workers"])
 def test_a_run_shows_it_and_leaves_nothing_of_it(bench: Bench, more: tuple[str, ...]) -> None:  # noqa: F811
     bench.pytester.makeconftest(SLOW)
     found: list[str] = []
@@ -145,7 +145,7 @@ def test_a_run_shows_it_and_leaves_nothing_of_it(bench: Bench, more: tuple[str, 
         assert any(re.match(r"cells/test_cells\.py \d{12} +\[100%\]", text) for text in last)
 
 
-@pytest.mark.parametrize("more", ["-q", "-s", "--pdb"])
+@pytest.mark.parametrize("more", ["-q", "--pdb"])
 def test_nothing_is_drawn_where_it_would_disturb(bench: Bench, more: str) -> None:  # noqa: F811
     bench.pytester.makeconftest(SLOW)
     found: list[str] = []
