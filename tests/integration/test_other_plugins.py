@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from tests.integration.conftest import HOUSE, Bench, deselected, own_workers
@@ -66,6 +68,13 @@ def failed_once(bench: Bench, result: pytest.RunResult) -> None:
     assert (outcomes["failed"], outcomes["passed"]) == (4, 1)
     assert bench.ids() == ONCE
     assert calls(bench) == 4
+
+
+@pytest.fixture(autouse=True)
+def fresh_pytest_retry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It keeps what it was configured with in its module, which a test of another file may have imported before."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "pytest_retry"]:
+        monkeypatch.delitem(sys.modules, name)
 
 
 @pytest.mark.parametrize(
