@@ -172,23 +172,23 @@ class Engine:
         said = f"{why} while the call was under way: it may be billed"
         record = not_measured(self._trial(cell), Outcome.of(INTERRUPTED, said), run=manifest.run, git=manifest.git)
         price = self._prices.get((cell.model, cell.encoding, cell.workbook))
-        spent = [held.spent for held in self._admission.ledger.state().open.values() if held.cell == str(cell)]
+        spent = [held.spent for held in self.ledger.state().open.values() if held.cell == str(cell)]
         assumed = None if price is None else max(price.expected, *spent, 0)
         return self._stored(record.model_copy(update={"attempts": 1, "assumed_nanousd": assumed}))
 
     def lost_calls(self) -> list[str]:
         """The cells whose calls were under way in a process that died."""
-        return [held.cell for held in self._admission.ledger.state().open.values()] if self.store.process_died else []
+        return [held.cell for held in self.ledger.state().open.values()] if self.store.process_died else []
 
     @property
     def capped(self) -> bool:
         """Whether a call of this run was refused because its vendor's cap had no room for it."""
-        return self._admission.ledger.state().capped
+        return self.ledger.state().capped
 
     def note_limit(self, process: str, vendor: str, limit: int) -> None:
         """Keep the history of how many calls of a vendor may run at a time in this process."""
         with suppress(StoreError, OSError):  # a ledger that cannot be written stops the next call, and says so
-            self._admission.ledger.note_limit(vendor, limit, process)
+            self.ledger.note_limit(vendor, limit, process)
 
     def _prepared(self, cell: CellId) -> Callable[[], Record]:
         manifest, trial = self.spec.manifest, self._trial(cell)
@@ -261,7 +261,7 @@ class Engine:
     def _heard(self, held: str, turn: PlayedTurn) -> Outcome | None:
         """Book a turn before its tools run; why its episode ends, None if it may go on."""
         try:
-            self._admission.ledger.note_turn(held, cost_or_assumed(turn))
+            self.ledger.note_turn(held, cost_or_assumed(turn))
         except StoreError as error:
             self.keeper.fail(str(error))
         if self.keeper.failure is not None:
@@ -273,7 +273,7 @@ class Engine:
     def _settle(self, held: str, cost: int | None, assumed: int | None) -> None:
         """What was answered is stored by now, so that a ledger that cannot be written only ends the run."""
         try:
-            self._admission.ledger.settle(held, cost, assumed)
+            self.ledger.settle(held, cost, assumed)
         except StoreError as error:
             self.keeper.fail(str(error))
 

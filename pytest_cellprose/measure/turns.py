@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pytest_cellprose.models.tokens import count
 from pytest_cellprose.providers.base import Request
-from pytest_cellprose.record.plain import plain, plain_text
+from pytest_cellprose.record.plain import plain_text
 from pytest_cellprose.record.record import Clip, ToolStep, TurnUsage, Usage
 from pytest_cellprose.suites.base import PlayedTurn
 
@@ -47,7 +46,7 @@ def expected_input(request: Request, turns: Sequence[PlayedTurn]) -> int:
         if turn.usage.input is not None and turn.usage.output is not None:
             return turn.usage.input + turn.usage.output + since
         since += said_tokens(turn)
-    tools = sum(count(json.dumps([tool.name, tool.description, plain(tool.parameters)])) for tool in request.tools)
+    tools = sum(count(tool.text) for tool in request.tools)
     return count(request.system) + count(request.prompt) + tools + since
 
 

@@ -60,13 +60,7 @@ def planned_encodings(settings: Settings, suite: Suite, models: Mapping[str, Mod
     `models`: the registry. Agents' are planned unnamed in a final run, and for a model that was named and explores.
     """
     known = {variant.name: variant for variant in suite.variants()}
-    third_party = [name for name in known if name not in RESERVED_ENCODINGS]
-    exploring = {name in models and models[name].explores for name in settings.models or ()}
-    default = [name for name in (FINAL if settings.final else ONE_SHOT) if name in known]
-    if True in exploring and not settings.final:
-        one_shot = [*default, *third_party] if False in exploring else []
-        default, third_party = [*one_shot, *(name for name in FINAL if name in AGENTS and name in known)], []
-    names = list(settings.encodings) if settings.encodings is not None else [*default, *third_party]
+    names = _mode_s_own(settings, known, models) if settings.encodings is None else list(settings.encodings)
     for name in names:
         if name not in known:
             draft.refuse(f"--cellprose-encodings: unknown encoding {name!r}: known are {', '.join(known)}")
@@ -83,6 +77,16 @@ def planned_encodings(settings: Settings, suite: Suite, models: Mapping[str, Mod
             f"--cellprose-baseline: encoding {settings.baseline!r} is not in the plan, which has {', '.join(names)}"
         )
     return [known[name] for name in names if name in known]
+
+
+def _mode_s_own(settings: Settings, known: Iterable[str], models: Mapping[str, ModelSpec]) -> list[str]:
+    third_party = [name for name in known if name not in RESERVED_ENCODINGS]
+    if settings.final:
+        return [*(name for name in FINAL if name in known), *third_party]
+    exploring = {name in models and models[name].explores for name in settings.models or ()}
+    in_prompts = [*(name for name in ONE_SHOT if name in known), *third_party]
+    as_files = [name for name in FINAL if name in AGENTS and name in known]
+    return ([] if exploring == {True} else in_prompts) + (as_files if True in exploring else [])
 
 
 def planned_models(settings: Settings, registered: Registered, draft: Draft, *, reader: bool = True) -> list[ModelSpec]:

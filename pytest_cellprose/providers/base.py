@@ -7,6 +7,7 @@ exception type and status, never by message text.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, runtime_checkable
@@ -15,6 +16,7 @@ from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.files import digest
 from pytest_cellprose.questions.asked import Asked
 from pytest_cellprose.record.outcomes import FAILURES
+from pytest_cellprose.record.plain import plain
 from pytest_cellprose.record.record import CountedTokens, Usage
 
 
@@ -26,6 +28,11 @@ class Tool:
     description: str
     parameters: Mapping[str, Any]
     """JSON Schema of its arguments."""
+
+    @property
+    def text(self) -> str:
+        """All that a model is told of it, for counting: each vendor has a form of its own."""
+        return json.dumps([self.name, self.description, plain(self.parameters)])
 
 
 @dataclass(frozen=True)

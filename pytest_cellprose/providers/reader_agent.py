@@ -17,7 +17,6 @@ from pytest_cellprose.encodings.base import KEPT
 from pytest_cellprose.models.tokens import count
 from pytest_cellprose.providers.base import Reply, Request, ToolCall
 from pytest_cellprose.questions.answering import answer_all
-from pytest_cellprose.record.plain import plain
 from pytest_cellprose.record.record import Usage
 from pytest_cellprose.workbook.model import Cell, DefinedName, ErrorValue, Formula, Table, Value, Workbook, Worksheet
 from pytest_cellprose.workbook.refs import Range
@@ -113,7 +112,7 @@ def _reply(request: Request, text: str = "", calls: Iterable[ToolCall] = ()) -> 
     """With exact counts: every turn sends again all that came before it."""
     made = list(calls)
     said = [{"text": text, "calls": [[call.name, call.arguments] for call in made]}]
-    tools = sum(count(json.dumps([tool.name, tool.description, plain(tool.parameters)])) for tool in request.tools)
+    tools = sum(count(tool.text) for tool in request.tools)
     told = sum(count(result.text) for turn in request.turns for result in turn.results)
     before = sum(count(json.dumps(list(turn.said))) for turn in request.turns)
     usage = Usage(

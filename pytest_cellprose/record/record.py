@@ -148,7 +148,8 @@ class Clip(Frozen):
     tail: str = ""
 
 
-def _is_none(value: object) -> bool:
+def is_none(value: object) -> bool:
+    """For fields that are not written when they are None."""
     return value is None
 
 
@@ -164,9 +165,9 @@ class ToolStep(Frozen):
     result: Clip | None = None
     """What the model was told; None: the episode ended before."""
     problem: CallProblem | None = None
-    exit_code: int | None = Field(default=None, exclude_if=_is_none)
+    exit_code: int | None = Field(default=None, exclude_if=is_none)
     """Of a command that came to its end."""
-    output_bytes: int | None = Field(default=None, exclude_if=_is_none)
+    output_bytes: int | None = Field(default=None, exclude_if=is_none)
     """Of all that a command wrote, however much of it the model was told."""
     seconds: float = 0.0
     """Of the tool."""
@@ -233,7 +234,7 @@ class Record(Frozen):
     usage: Usage
     turns: list[TurnUsage] | None = None
     """Agents only: usage and cost of every turn; `usage` is their sum."""
-    tool_trace: list[ToolStep] | None = Field(default=None, exclude_if=_is_none)
+    tool_trace: list[ToolStep] | None = Field(default=None, exclude_if=is_none)
     """Agents only: every tool call in its order; a one-shot record does not have the key."""
     counted_tokens: CountedTokens | None = None
     cost_nanousd: int | None = None

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from pytest_cellprose.record.plain import visible
-from pytest_cellprose.record.record import Clip, Record, ToolStep, TurnUsage
+from pytest_cellprose.record.record import Clip, Record, ToolStep, TurnUsage, Usage
 from pytest_cellprose.wording import counted, dollars
 
 _WORDS = "  "
@@ -50,13 +50,18 @@ def _heading(record: Record, turns: int) -> str:
 
 
 def _spent(turn: TurnUsage) -> str:
-    tokens = "tokens not told"
-    if turn.input is not None and turn.output is not None:
-        tokens = f"{turn.input:,} tokens in, {turn.output:,} out"
-        if turn.cached:
-            tokens += f" ({turn.cached:,} of the input cached)"
-    cost = "cost unknown" if turn.cost_nanousd is None else dollars(turn.cost_nanousd)
-    return f"{tokens} · {cost} · {turn.seconds:,.1f} s"
+    cached = f" ({turn.cached:,} of the input cached)" if turn.cached else ""
+    return f"{_tokens(turn)}{cached} · {_cost(turn.cost_nanousd)} · {turn.seconds:,.1f} s"
+
+
+def _tokens(usage: Usage) -> str:
+    if usage.input is None or usage.output is None:
+        return "tokens not told"
+    return f"{usage.input:,} tokens in, {usage.output:,} out"
+
+
+def _cost(nanousd: int | None) -> str:
+    return "cost unknown" if nanousd is None else dollars(nanousd)
 
 
 def _step(step: ToolStep, width: int) -> Iterator[str]:
@@ -107,11 +112,8 @@ def _ending(record: Record) -> Iterator[str]:
         yield f"scored {record.accuracy or 0:.1%}"
     else:
         yield f"{outcome.status} {outcome.kind}: {outcome.detail or ''}".rstrip(": ")
-    cost = "cost unknown" if record.cost_nanousd is None else dollars(record.cost_nanousd)
-    tokens = "tokens not told"
-    if record.usage.input is not None and record.usage.output is not None:
-        tokens = f"{record.usage.input:,} tokens in, {record.usage.output:,} out"
-    yield f"in all {tokens} · {cost} · {record.seconds:,.1f} s of waiting for the model"
+    spent = f"{_tokens(record.usage)} · {_cost(record.cost_nanousd)}"
+    yield f"in all {spent} · {record.seconds:,.1f} s of waiting for the model"
     for name, score in (record.scores or {}).items():
         answer = (record.answers or {}).get(name)
         yield f"  {name:<6} {score:.2f}  {json.dumps(answer, ensure_ascii=False)}"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
+from typing import TypeAlias
 
 from pytest_cellprose.sandbox import bubblewrap, container, unsafe
 from pytest_cellprose.sandbox.base import LIMITS, Ended, Level, Limits, Ran, Sandbox, SandboxError, Sandboxes
@@ -20,6 +21,8 @@ _VERSIONS = """python3 -c '
 import json, platform, openpyxl
 print(json.dumps({"python": platform.python_version(), "openpyxl": openpyxl.__version__}))
 '"""
+_Start: TypeAlias = Callable[[Box, int | None, Limits], Program]
+"""How a command is started in a box, by the user that owns it (None: ourselves)."""
 _CONTAINER = "container:"
 _UNSAFE = "unsafe"
 
@@ -43,7 +46,9 @@ def sandboxes(choice: str | None, slots: int, slots_folder: Path) -> Sandboxes:
     """
     shared = Slots(slots, slots_folder)
     if choice is None:
-        return _Sandboxes("bubblewrap", shared, _bubblewrap, own_user=bubblewrap.own_user, packages=bubblewrap.packages)
+        return _Sandboxes(
+            "bubblewrap", shared, bubblewrap.program, own_user=bubblewrap.own_user, packages=bubblewrap.packages
+        )
     if choice == _UNSAFE:
         return _Sandboxes("unsafe", shared, lambda box, user, limits: unsafe.program(box, limits))
     image = choice.removeprefix(_CONTAINER)
@@ -52,10 +57,6 @@ def sandboxes(choice: str | None, slots: int, slots_folder: Path) -> Sandboxes:
         return container.program(box, image, user, limits)
 
     return _Sandboxes("container", shared, in_image, own_user=bubblewrap.own_user, more={"image": image})
-
-
-def _bubblewrap(box: Box, user: int | None, limits: Limits) -> Program:
-    return bubblewrap.program(box, user, limits)
 
 
 def probe(made: Sandboxes) -> Probed:
@@ -79,7 +80,7 @@ class _Sandboxes:
         self,
         level: Level,
         slots: Slots,
-        program: Callable[[Box, int | None, Limits], Program],
+        program: _Start,
         *,
         own_user: Callable[[], int | None] = lambda: None,
         packages: Callable[[], list[Path]] = list,
@@ -119,17 +120,10 @@ class _Sandboxes:
 class _Opened:
     """One sandbox, from its first command to its last."""
 
-    def __init__(
-        self,
-        box: Box,
-        slots: Slots,
-        program: Callable[[Box, int | None, Limits], Program],
-        user: int | None,
-    ) -> None:
+    def __init__(self, box: Box, slots: Slots, start: _Start, user: int | None) -> None:
         self._slots = slots
-        self._limits = LIMITS
         self._user = user
-        self._make = program
+        self._start = start
         self._box = box
 
     def __enter__(self) -> _Opened:
@@ -141,16 +135,15 @@ class _Opened:
         self._box.close()
 
     def run(self, command: str, seconds: float | None = None) -> Ran:
-        limits = self._limits
-        allowed = limits.seconds if seconds is None else min(max(seconds, 1.0), limits.most_seconds)
-        program = self._make(self._box, self._user, limits)
+        allowed = LIMITS.seconds if seconds is None else min(max(seconds, 1.0), LIMITS.most_seconds)
+        program = self._start(self._box, self._user, LIMITS)
         try:
             with self._slots.taken():
                 ran = run_bounded(
                     program,
                     command.encode("utf-8", "replace"),
                     seconds=allowed,
-                    output_bytes=limits.output_bytes,
+                    output_bytes=LIMITS.output_bytes,
                     look=self._broken(),
                 )
         except OSError as error:
@@ -166,7 +159,7 @@ class _Opened:
 
         def look(pid: int) -> Ended | None:
             nonlocal next_look
-            if memory_of(pid) > self._limits.memory_bytes:
+            if memory_of(pid) > LIMITS.memory_bytes:
                 return "memory"
             now = time.monotonic()
             if now >= next_look:

@@ -162,7 +162,8 @@ class Progress:
     texts: int = 0
     """How many the plan may need."""
     began: float = 0.0
-    counted: set[str] = field(default_factory=set)
+    _seen: set[str] = field(default_factory=set)
+    """Cells that a report was about: one that runs again is done once."""
     _over: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
@@ -196,8 +197,8 @@ class Progress:
             return
         if not self.state.planned:
             self._begin()
-        state, again = self.state, found["cell"] in self.counted
-        self.counted.add(found["cell"])
+        state, again = self.state, found["cell"] in self._seen
+        self._seen.add(found["cell"])
         self.state = replace(
             state,
             done=state.done + (not again),

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import Field
 
 from pytest_cellprose.method.digests import Method
-from pytest_cellprose.record.record import CellId, Frozen, Git, Host, Prices, SetName
+from pytest_cellprose.record.record import CellId, Frozen, Git, Host, Prices, SetName, is_none
 from pytest_cellprose.store.account import Account
 
 MANIFEST_SCHEMA = 1
@@ -22,10 +22,6 @@ AXES = ("encoding", "workbook")
 """What its variants and tasks are called."""
 
 Mode: TypeAlias = Literal["development", "live", "final"]
-
-
-def _is_none(value: object) -> bool:
-    return value is None
 
 
 class WorkbookEntry(Frozen):
@@ -211,7 +207,7 @@ class Manifest(Frozen):
     """Question files whose workbook was found in no cells folder."""
     hosts: dict[str, Host] = Field(default_factory=dict)
     """Vendor -> where its calls go, of the models that the run may call; none for a provider that does not tell."""
-    agents: AgentPlan | None = Field(default=None, exclude_if=_is_none)
+    agents: AgentPlan | None = Field(default=None, exclude_if=is_none)
     """None, and not written: no variant of the plan has tools."""
     lineage: list[EarlierRun] = Field(default_factory=list)
     """The runs that this one goes on from, the latest first: what they cost counts towards its caps."""

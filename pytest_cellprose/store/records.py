@@ -183,30 +183,24 @@ class Store:
     @property
     def process_died(self) -> bool:
         """Whether a process of the run died, so that what it recorded may be in no report of a test."""
-        return self._mark_of_death.exists()
+        return (self.folder / DEATH_MARK).exists()
 
     def note_death(self) -> None:
         """Tell all processes of the run that one died."""
-        with contextlib.suppress(OSError):  # a folder that is gone ends the run by itself
-            self._mark_of_death.touch()
+        self._mark(DEATH_MARK)
 
     @property
     def interrupted(self) -> bool:
         """Whether the run was told to end: an episode goes on no further than the turn that is under way."""
-        return self._mark_of_interruption.exists()
+        return (self.folder / INTERRUPTION_MARK).exists()
 
     def note_interruption(self) -> None:
         """Tell all processes of the run that it is to end."""
+        self._mark(INTERRUPTION_MARK)
+
+    def _mark(self, name: str) -> None:
         with contextlib.suppress(OSError):  # a folder that is gone ends the run by itself
-            self._mark_of_interruption.touch()
-
-    @property
-    def _mark_of_interruption(self) -> Path:
-        return self.folder / INTERRUPTION_MARK
-
-    @property
-    def _mark_of_death(self) -> Path:
-        return self.folder / DEATH_MARK
+            (self.folder / name).touch()
 
     def _lines(self) -> Iterator[tuple[Place, Record | None]]:
         for set_name in get_args(SetName):

@@ -11,6 +11,7 @@ from typing import Any
 
 from pytest_cellprose.encodings.base import Encoding
 from pytest_cellprose.files import digest
+from pytest_cellprose.method.roles import CHALLENGER, REPORTED
 from pytest_cellprose.sandbox.base import Answer, Sandbox, Sandboxes
 from pytest_cellprose.sandbox.tools import answer
 from pytest_cellprose.suites.base import Variant
@@ -32,10 +33,10 @@ class FileVariant(Variant):
 def file_variants(encodings: Mapping[str, Encoding]) -> list[FileVariant]:
     """The protocol's two. `agent_cellprose` is the text under test as a file, where that encoding is known."""
     found = [FileVariant("agent_xlsx", AGENT_VERSION, "an Excel workbook", file="workbook.xlsx")]
-    text = encodings.get("cellprose_lean_gfm")
+    text = encodings.get(CHALLENGER)
     if text is not None:
         version = f"{AGENT_VERSION}, {text.version}"
-        found.append(FileVariant("agent_cellprose", version, text.label, file="workbook.md", encoding=text))
+        found.append(FileVariant(REPORTED, version, text.label, file="workbook.md", encoding=text))
     return found
 
 
