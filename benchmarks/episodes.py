@@ -14,11 +14,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -26,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.delay_server import Connection, chunked
 from benchmarks.delay_server import main as serve
-from benchmarks.harness import PEERS, PYTEST, Calls, Server, called, middle, rounds
+from benchmarks.harness import PEERS, PYTEST, Calls, Server, called, middle, rounds, serving
 
 EPISODES, TURNS, DELAY = 40, 5, 1.0
 MODELS = {"messages": "haiku55", "responses": "gpt6luna"}
@@ -88,17 +86,6 @@ def _answers() -> dict[tuple[bytes, bool], bytes]:
     }
 
 
-@contextmanager
-def serving() -> Iterator[Server]:
-    process = subprocess.Popen([sys.executable, __file__, "--serve"], stdout=subprocess.PIPE)
-    try:
-        assert process.stdout is not None
-        yield Server(f"http://127.0.0.1:{int(process.stdout.readline())}")
-    finally:
-        process.kill()
-        process.wait()
-
-
 def project(root: Path) -> Path:
     cells = root / "cells"
     cells.mkdir()
@@ -148,7 +135,7 @@ def main() -> None:
     if arguments.serve:
         asyncio.run(serve(DELAY, Turns))
     found = {}
-    with tempfile.TemporaryDirectory() as name, serving() as server:
+    with tempfile.TemporaryDirectory() as name, serving(__file__, "--serve") as server:
         folder = project(Path(name))
         for protocol in MODELS:
             found[protocol] = rounds(arguments.rounds, contenders(server, folder, protocol))

@@ -96,9 +96,13 @@ class Server:
         return {f"{name}_BASE_URL": url for name in names} | {f"{name}_API_KEY": "k" for name in names}
 
 
+DELAYING = HERE / "delay_server.py"
+
+
 @contextmanager
-def serving(delay: float) -> Iterator[Server]:
-    process = subprocess.Popen([sys.executable, HERE / "delay_server.py", str(delay)], stdout=subprocess.PIPE)
+def serving(*program: object) -> Iterator[Server]:
+    """A server that says its port in its first line; `program`: a file of ours and its arguments."""
+    process = subprocess.Popen([sys.executable, *map(str, program)], stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None
         yield Server(f"http://127.0.0.1:{int(process.stdout.readline())}")
@@ -167,7 +171,7 @@ def latency(arguments: argparse.Namespace) -> None:
     repeats = calls // (workbooks * 5)
     five = "--cellprose-encodings=cellprose_lean_gfm,markitdown,csv,markdown,toon"
     one = (*ours(1, in_flight), "--cellprose-workbooks=wb000", "--cellprose-encodings=csv")
-    with tempfile.TemporaryDirectory() as name, serving(delay) as server:
+    with tempfile.TemporaryDirectory() as name, serving(DELAYING, delay) as server:
         folder = project(name, workbooks)
         command = (*ours(repeats, in_flight), five)
         asked = prompts_file(server, folder, calls, command)
@@ -212,7 +216,7 @@ def latency(arguments: argparse.Namespace) -> None:
 
 def throughput(arguments: argparse.Namespace) -> None:
     calls, in_flight, workbooks = 2000, 40, 50
-    with tempfile.TemporaryDirectory() as name, serving(0) as server:
+    with tempfile.TemporaryDirectory() as name, serving(DELAYING, 0) as server:
         folder = project(name, workbooks)
         five = "--cellprose-encodings=cellprose_lean_gfm,markitdown,csv,markdown,toon"
         command = (*ours(calls // (workbooks * 5), in_flight), five)
@@ -241,7 +245,7 @@ def memory(arguments: argparse.Namespace) -> None:
     """Cells and empty items are compared at the same two numbers, so that what does not grow drops out."""
     few, many, workbooks = 400, 2000, 20
     sizes: dict[str, dict[int, list[int]]] = {"cells": {few: [], many: []}, "empty items": {few: [], many: []}}
-    with tempfile.TemporaryDirectory() as name, serving(0) as server:
+    with tempfile.TemporaryDirectory() as name, serving(DELAYING, 0) as server:
         folder = project(name, workbooks)
         five = "--cellprose-encodings=cellprose_lean_gfm,markitdown,csv,markdown,toon"
         run((*PYTEST, "--collect-only", five), folder)  # with costs, so that every text is in the cache

@@ -16,6 +16,7 @@ from pytest_cellprose.models.registry import builtin_models
 from pytest_cellprose.models.tokens import count
 from pytest_cellprose.providers.base import Reply, Request
 from pytest_cellprose.providers.reader import READER_VERSION, Reader
+from pytest_cellprose.providers.reader_agent import READER_AGENT_VERSION
 from pytest_cellprose.questions.kinds import BUILTIN_KINDS
 from pytest_cellprose.questions.prompts import SYSTEM, prompt
 from pytest_cellprose.questions.schema import Question, QuestionFile
@@ -174,6 +175,7 @@ def test_an_encoding_without_a_decoder_is_refused_by_name(workbook: Workbook, qu
 
 def test_the_version_is_part_of_the_model_id() -> None:
     assert builtin_models()["reader"].model_id == f"cellprose-reader-{READER_VERSION}"
+    assert builtin_models()["reader_agent"].model_id == f"cellprose-reader-agent-{READER_AGENT_VERSION}"
 
 
 @pytest.mark.filterwarnings("ignore:Workbook contains no default style")
